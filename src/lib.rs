@@ -5,10 +5,27 @@
 //! on any other edge.
 
 pub mod accounts;
+pub mod alerts;
+pub mod app;
+pub mod caller;
 pub mod checks;
+pub mod cli;
 pub mod config;
 pub mod db;
 pub mod error;
+pub mod http;
 pub mod id;
+pub mod jobs;
+pub mod mail;
+pub mod metrics;
+pub mod net;
+pub mod pause;
+pub mod pings;
+pub mod plans;
+pub mod recorder;
+pub mod removal;
 pub mod schedule;
+pub mod serve;
+pub mod signup;
+pub mod sweep;
 pub mod time;

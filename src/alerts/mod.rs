@@ -134,7 +134,6 @@ pub async fn flipped(
 pub async fn message(
     tx: &mut ReadTx,
     delivery: &store::Claimed,
-    last_ping: Option<LastPing>,
     now: Time,
 ) -> Result<Option<Message>> {
     let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
@@ -143,6 +142,7 @@ pub async fn message(
     let before = checks::store::find_flip_before(tx, check.id, flip.id).await?;
     let project = crate::accounts::store::find_project(tx, check.project_id).await?;
     let previous = store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    let last_ping = last_ping(tx, &flip).await?;
     let also_down = store::list_also_down(tx, check.project_id, check.id).await?;
     let also_told = store::list_also_told(tx, flip.id, channel.id).await?;
     Ok(Some(Message {
@@ -158,4 +158,15 @@ pub async fn message(
         check,
         now,
     }))
+}
+
+/// The ping that explains a flip: the one that caused it, or else the last one that says how a run went.
+async fn last_ping(tx: &mut ReadTx, flip: &StoredFlip) -> Result<Option<LastPing>> {
+    let entry = match flip.ping_n {
+        Some(n) => checks::log::store::find(tx, flip.check_id, n).await?,
+        None => checks::log::store::find_last_outcome(tx, flip.check_id).await?,
+    };
+    let Some(entry) = entry else { return Ok(None) };
+    let body = checks::log::store::find_body(tx, entry.check_id, entry.n).await?.unwrap_or_default();
+    Ok(Some(LastPing { n: entry.n, received_at: entry.received_at, exit_status: entry.exit_status, body }))
 }

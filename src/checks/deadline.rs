@@ -15,7 +15,8 @@ pub const AFTER_GAP: Span = Span::minutes(15);
 /// What of a check's settings decides its transitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    pub schedule: Schedule,
+    /// `None` where the stored one cannot be evaluated: nothing is expected then, and the sweep reports it.
+    pub schedule: Option<Schedule>,
     pub grace: Span,
     /// The plan's shortest time between repeats; zero refuses nothing.
     pub floor: Span,
@@ -62,7 +63,7 @@ pub fn expect(state: &mut State, rules: &Rules) {
 /// The next slot: only a check that is up is expected.
 fn slot(state: &State, rules: &Rules) -> Option<Time> {
     let last = state.last_ping_at.filter(|_| state.status == Status::Up)?;
-    match &rules.schedule {
+    match rules.schedule.as_ref()? {
         Schedule::Simple { period } => Some(last.max(state.unseen_at.unwrap_or(last)) + *period),
         schedule => {
             // A slot before `last + floor` could have had its ping refused, so it cannot be asked for.
@@ -76,7 +77,7 @@ fn slot(state: &State, rules: &Rules) -> Option<Time> {
 /// that counts, so the floor is added; slots take it into account when they are chosen.
 fn slot_allowance(rules: &Rules) -> Span {
     match rules.schedule {
-        Schedule::Simple { .. } => rules.grace + rules.floor,
+        Some(Schedule::Simple { .. }) => rules.grace + rules.floor,
         _ => rules.grace,
     }
 }
@@ -112,16 +113,32 @@ impl Window {
 
     /// What `gaps` left to see of this window.
     pub fn seen_through(&self, gaps: &[Gap]) -> Sight {
-        let touching = |gap: &&Gap| gap.ended_at >= self.from && gap.started_at <= self.to;
-        let overlap = |gap: &Gap| (gap.ended_at.min(self.to) - gap.started_at.max(self.from)).max(Span::ZERO);
-        let excuses = |gap: &&Gap| gap.ended_at - gap.started_at >= GAP_EXCUSES;
-        let sum = |a: Span, b: Span| a + b;
-        let blind = gaps.iter().filter(touching).map(overlap).fold(Span::ZERO, sum);
-        let excused = gaps.iter().filter(touching).filter(excuses).map(overlap).fold(Span::ZERO, sum);
+        let touching: Vec<Gap> = gaps
+            .iter()
+            .filter(|gap| gap.ended_at >= self.from && gap.started_at <= self.to)
+            .copied()
+            .collect();
+        let excusing: Vec<Gap> =
+            touching.iter().filter(|gap| gap.ended_at - gap.started_at >= GAP_EXCUSES).copied().collect();
         Sight {
-            excused_by: gaps.iter().filter(touching).filter(excuses).max_by_key(|gap| gap.ended_at).copied(),
-            mostly_watched: excused.0.saturating_mul(2) < (self.to - self.from).0,
-            blind,
+            excused_by: excusing.iter().max_by_key(|gap| gap.ended_at).copied(),
+            mostly_watched: self.covered(excusing).0.saturating_mul(2) < (self.to - self.from).0,
+            blind: self.covered(touching),
         }
+    }
+
+    /// How much of the window the gaps cover together; gaps noted by several processes overlap.
+    fn covered(&self, mut gaps: Vec<Gap>) -> Span {
+        gaps.sort_by_key(|gap| gap.started_at);
+        let mut covered = Span::ZERO;
+        let mut reached = self.from;
+        for gap in gaps {
+            let (start, end) = (gap.started_at.max(reached), gap.ended_at.min(self.to));
+            if end > start {
+                covered = covered + (end - start);
+                reached = end;
+            }
+        }
+        covered
     }
 }

@@ -5,6 +5,8 @@
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
+pub mod json;
+pub mod log;
 pub mod state;
 pub mod store;
 
@@ -151,20 +153,17 @@ impl Settings {
 
 impl Check {
     /// What decides this check's transitions.
-    ///
-    /// # Errors
-    /// The stored schedule cannot be evaluated; the sentence says why.
-    pub fn rules(&self) -> Result<Rules, String> {
-        self.rules_with(&self.settings)
+    pub fn rules(&self) -> Rules {
+        self.rules_with(self.settings.schedule().ok())
     }
 
-    fn rules_with(&self, settings: &Settings) -> Result<Rules, String> {
-        Ok(Rules {
-            schedule: settings.schedule()?,
-            grace: settings.grace_ms,
+    fn rules_with(&self, schedule: Option<Schedule>) -> Rules {
+        Rules {
+            schedule,
+            grace: self.settings.grace_ms,
             floor: self.floor_ms,
-            manual_resume: settings.manual_resume,
-        })
+            manual_resume: self.settings.manual_resume,
+        }
     }
 
     /// Whether a success is overdue but within the grace.
@@ -213,13 +212,14 @@ pub async fn edit(
     let mut settings = check.settings.clone();
     edit(&mut settings)?;
     store::write_settings(tx, id, &settings).await?;
-    let rules = check.rules_with(&settings).map_err(Error::Invalid)?;
+    let schedule = settings.schedule().map_err(Error::Invalid)?;
+    check.settings = settings;
     let mut next = check.state.clone();
-    next.rearm(&rules);
+    next.rearm(&check.rules_with(Some(schedule)));
     if !store::turn(tx, &check, &next).await? {
         return Err(Error::internal("a locked row changed"));
     }
     next.seq += 1;
-    (check.settings, check.state, check.fault) = (settings, next, None);
+    (check.state, check.fault) = (next, None);
     Ok(check)
 }

@@ -1,0 +1,267 @@
+//! Claim, charge, send, settle: how a delivery leaves the house.
+//!
+//! A lease with a token says who is sending; it outlasts the longest send, so two workers never send the same
+//! delivery unless the first one died, and only the holder of the token may settle. This file opens its own
+//! transactions, because sending happens between two of them: the claim commits first, with the charge.
+
+use std::collections::HashMap;
+
+use futures_util::StreamExt;
+use uuid::Uuid;
+
+use super::send::{Outcome, Senders};
+use super::store::{self, Claimed, Settlement};
+use super::{DeliveryState, Message, letters};
+use crate::accounts::{self, Account, Charge};
+use crate::checks::Status;
+use crate::config::Plans;
+use crate::db::{Db, WriteTx};
+use crate::error::Result;
+use crate::id;
+use crate::metrics::Metrics;
+use crate::time::{Clock, Span, Time};
+
+/// How long a lease lasts; longer than [`SEND_LIMIT`], so that a living worker never loses it.
+pub const LEASE: Span = Span::seconds(120);
+/// The longest that one attempt may take.
+const SEND_LIMIT: Span = Span::seconds(60);
+/// Deliveries claimed at once by one worker, and sent side by side.
+const BATCH: i64 = 20;
+/// A delivery that no attempt could bring home in this time is given up.
+const GIVE_UP_AFTER: Span = Span::hours(24);
+const FIRST_BACKOFF: Span = Span::seconds(15);
+const LONGEST_BACKOFF: Span = Span::hours(1);
+/// A channel may ask for more patience than ours, up to this.
+const LONGEST_RETRY_AFTER: Span = Span::hours(6);
+
+/// What sending needs.
+pub struct Deliverer<'a> {
+    pub db: &'a Db,
+    pub plans: &'a Plans,
+    pub senders: &'a Senders,
+    pub metrics: &'a Metrics,
+    pub clock: &'a Clock,
+}
+
+impl Deliverer<'_> {
+    /// Claims one batch of due deliveries, sends them side by side and settles each; returns how many were
+    /// looked at, so that zero means that none is due.
+    ///
+    /// # Errors
+    /// The database's. What was claimed is free again when its lease ends.
+    pub async fn run_once(&self) -> Result<usize> {
+        let now = self.clock.now();
+        let due = self.db.read(async |tx| store::list_claimable(tx, now, BATCH).await).await?;
+        if due.is_empty() {
+            return Ok(0);
+        }
+        let looked_at = due.len();
+        let claimed = self.db.write(async |tx| claim_all(tx, self.plans, &due, now).await).await?;
+        let sends = claimed.iter().map(|delivery| self.send(delivery));
+        let outcomes: Vec<Result<()>> = futures_util::stream::iter(sends)
+            .buffer_unordered(usize::try_from(BATCH).unwrap_or(1))
+            .collect()
+            .await;
+        outcomes.into_iter().collect::<Result<()>>()?;
+        Ok(looked_at)
+    }
+
+    async fn send(&self, delivery: &Claimed) -> Result<()> {
+        let now = self.clock.now();
+        let message = self.db.read(async |tx| super::message(tx, delivery, now).await).await?;
+        let Some(message) = message else { return Ok(()) };
+        let outcome = self.attempt(&message).await;
+        self.settle(delivery, &message, outcome).await
+    }
+
+    async fn attempt(&self, message: &Message) -> Outcome {
+        if message.channel.disabled_at.is_some() {
+            return Outcome::Failed { why: "the channel was turned off".to_owned() };
+        }
+        match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Outcome::Retry { why: "it took too long".to_owned(), after: None },
+        }
+    }
+
+    async fn settle(&self, delivery: &Claimed, message: &Message, outcome: Outcome) -> Result<()> {
+        let now = self.clock.now();
+        let settlement = settlement(delivery, &outcome, id::fraction(), now);
+        let token = delivery.claim.unwrap_or_default();
+        let settled = self
+            .db
+            .write(async |tx| {
+                let settled = store::settle(tx, delivery.id, token, &settlement).await?;
+                match &outcome {
+                    Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
+                    Outcome::Retry { why, .. } | Outcome::Failed { why } => {
+                        store::note_error(tx, delivery.channel_id, why).await?;
+                    }
+                    Outcome::Disable { why } => {
+                        store::disable_channel(tx, delivery.channel_id, why, now).await?;
+                    }
+                }
+                Ok::<_, crate::error::Error>(settled)
+            })
+            .await?;
+        if settled {
+            self.count(message, &settlement, now);
+        }
+        Ok(())
+    }
+
+    fn count(&self, message: &Message, settlement: &Settlement, now: Time) {
+        let result = if settlement.settled_at.is_none() { "retry" } else { settlement.state.word() };
+        self.metrics.delivered(&message.channel.kind, result);
+        if settlement.state == DeliveryState::Sent {
+            let late = now - message.flip.flipped_at;
+            self.metrics.deadline_to_sent(late);
+        }
+        tracing::info!(
+            delivery = %message.id,
+            check = message.check.id,
+            channel = message.channel.id,
+            tells = message.flip.new_status.word(),
+            result,
+            outcome = %settlement.outcome,
+            "delivery"
+        );
+    }
+}
+
+/// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
+/// without quota is held. Accounts are locked by id, then deliveries by id.
+async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
+    let mut due: Vec<&Claimed> = due.iter().collect();
+    due.sort_by_key(|delivery| (delivery.account_id, delivery.id));
+    let mut accounts: HashMap<i64, Option<Account>> = HashMap::new();
+    let mut claimed = Vec::new();
+    for delivery in due {
+        if is_overtaken(tx, delivery).await? {
+            store::supersede(tx, delivery.id, now).await?;
+            continue;
+        }
+        let mut charged = false;
+        if delivery.charged_at.is_none() {
+            if !accounts.contains_key(&delivery.account_id) {
+                accounts.insert(delivery.account_id, find_account(tx, plans, delivery.account_id).await?);
+            }
+            let Some(account) = &accounts[&delivery.account_id] else { continue };
+            match accounts::charge_alert(tx, account, now).await? {
+                Charge::Taken => charged = true,
+                Charge::PlanChanged => continue,
+                Charge::QuotaUsed if is_owed(tx, delivery).await? => {}
+                Charge::QuotaUsed => {
+                    hold(tx, account, delivery, now).await?;
+                    continue;
+                }
+            }
+        }
+        match store::claim(tx, delivery, id::uuid(), now + LEASE, now).await? {
+            Some(delivery) => claimed.push(delivery),
+            None if charged => {
+                accounts::store::give_back_alert(tx, delivery.account_id, accounts::month(now)).await?;
+            }
+            None => {}
+        }
+    }
+    Ok(claimed)
+}
+
+/// The account with today's values of its plan; `None` if it is gone or its plan no longer exists.
+async fn find_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
+    let row = accounts::store::find_account(tx, account_id).await?;
+    Ok(row.and_then(|row| plans.get(&row.plan).map(|plan| Account { id: row.id, plan: plan.clone() })))
+}
+
+/// Whether a DOWN that was never sent has its UP behind it already.
+async fn is_overtaken(tx: &mut WriteTx, delivery: &Claimed) -> Result<bool> {
+    if delivery.tells != Status::Down {
+        return Ok(false);
+    }
+    let after =
+        store::find_delivery_after(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    Ok(after.is_some_and(|after| after.tells == Status::Up))
+}
+
+/// Whether the message is an UP whose DOWN was sent: that one is sent, quota or not.
+async fn is_owed(tx: &mut WriteTx, delivery: &Claimed) -> Result<bool> {
+    if delivery.tells != Status::Up {
+        return Ok(false);
+    }
+    let before =
+        store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    Ok(before.is_some_and(|before| before.tells == Status::Down && before.state == DeliveryState::Sent))
+}
+
+async fn hold(tx: &mut WriteTx, account: &Account, delivery: &Claimed, now: Time) -> Result<()> {
+    if store::hold(tx, delivery.id, now).await? {
+        letters::tell_quota(tx, account, now).await?;
+    }
+    Ok(())
+}
+
+/// Lets held deliveries go where there is quota again (a new month, a larger plan), if they are still true; the
+/// others are dropped. Returns how many were released.
+///
+/// # Errors
+/// The database's.
+pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
+    let accounts = db.read(async |tx| store::list_held_accounts(tx).await).await?;
+    let mut released = 0;
+    for account_id in accounts {
+        released += db.write(async |tx| release_held_of(tx, plans, account_id, now).await).await?;
+    }
+    Ok(released)
+}
+
+async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
+    let Some(row) = accounts::store::find_account(tx, account_id).await? else { return Ok(0) };
+    let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
+    let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
+    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
+    let mut released = 0;
+    for held in store::list_held(tx, account_id, left.clamp(0, 1000)).await? {
+        if held.tells == held.told_status {
+            released += usize::from(store::release(tx, held.id, now).await?);
+        } else {
+            store::drop_held(tx, held.id, now).await?;
+        }
+    }
+    Ok(released)
+}
+
+/// What an outcome means for the row; `jitter` is a number in `0.0..1.0`.
+fn settlement(delivery: &Claimed, outcome: &Outcome, jitter: f64, now: Time) -> Settlement {
+    let since = delivery.charged_at.unwrap_or(delivery.created_at);
+    let retried = match outcome {
+        Outcome::Retry { after, .. } => Some(next_attempt(delivery.attempts, *after, jitter, now)),
+        _ => None,
+    };
+    let (state, text) = match outcome {
+        Outcome::Sent { note } => (DeliveryState::Sent, note.clone()),
+        Outcome::Retry { why, .. } if retried.is_some_and(|at| at > since + GIVE_UP_AFTER) => {
+            (DeliveryState::GivenUp, format!("{why}; given up after 24 hours"))
+        }
+        Outcome::Retry { why, .. } => (DeliveryState::Due, why.clone()),
+        Outcome::Failed { why } | Outcome::Disable { why } => (DeliveryState::GivenUp, why.clone()),
+    };
+    let settled_at = (state != DeliveryState::Due).then_some(now);
+    Settlement { state, outcome: text, due_at: retried.unwrap_or(now), settled_at }
+}
+
+/// When the next attempt is due after `attempts` failed ones: twice the wait each time, a quarter more or less
+/// by chance, and no earlier than the channel asked for.
+pub(super) fn next_attempt(attempts: i64, asked: Option<Span>, jitter: f64, now: Time) -> Time {
+    let doubled = FIRST_BACKOFF.0.saturating_mul(1 << (attempts - 1).clamp(0, 20));
+    let wait = doubled.min(LONGEST_BACKOFF.0);
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a wait of at most an hour")]
+    let wait = (wait as f64 * (0.75 + 0.5 * jitter)) as i64;
+    let asked = asked.unwrap_or(Span::ZERO).min(LONGEST_RETRY_AFTER);
+    now + Span::millis(wait).max(asked)
+}
+
+/// A fresh token for a lease.
+pub(super) fn token() -> Uuid {
+    id::uuid()
+}

@@ -1,0 +1,433 @@
+//! SQL of the tables `channels`, `check_channels`, `deliveries` and `letters`.
+
+use uuid::Uuid;
+
+use super::{Channel, DeliveryState, NewChannel};
+use crate::checks::{Check, Status};
+use crate::db::{ReadTx, WriteTx, statements};
+use crate::error::{Error, Result};
+use crate::time::{Span, Time};
+
+macro_rules! channel_columns {
+    () => {
+        "id, uuid, project_id, kind, name, config, on_down, on_up, verified_at, disabled_at, last_sent_at, last_error"
+    };
+}
+
+macro_rules! claimed_columns {
+    () => {
+        "id, uuid, flip_id, channel_id, check_id, account_id, tells, claim, charged_at, attempts, created_at"
+    };
+}
+
+/// What makes a delivery free to be claimed at `$1`; stands in the look-up and again in the write.
+macro_rules! claimable {
+    () => {
+        "state = 'due' AND due_at <= $1 AND (claim IS NULL OR claimed_until_at <= $1)"
+    };
+}
+
+statements! {
+    CREATE_CHANNEL = concat!(
+        "INSERT INTO channels (uuid, project_id, kind, name, config, on_down, on_up, verified_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ", channel_columns!());
+    FIND_CHANNEL = concat!("SELECT ", channel_columns!(), " FROM channels WHERE id = $1");
+    FIND_CHANNEL_BY_UUID = concat!("SELECT ", channel_columns!(), " FROM channels WHERE uuid = $1");
+    LIST_CHANNELS = concat!("SELECT ", channel_columns!(), " FROM channels WHERE project_id = $1 ORDER BY id");
+    /// Turns a channel off. Zero rows: it is off or gone.
+    DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
+    NOTE_SENT = "UPDATE channels SET last_sent_at = $2, last_error = '' WHERE id = $1";
+    NOTE_ERROR = "UPDATE channels SET last_error = $2 WHERE id = $1";
+    ASSIGN = "INSERT INTO check_channels (check_id, channel_id) VALUES ($1, $2) ON CONFLICT (check_id, channel_id) DO NOTHING";
+    UNASSIGN = "DELETE FROM check_channels WHERE check_id = $1 AND channel_id = $2";
+    UNASSIGN_ALL = "DELETE FROM check_channels WHERE check_id = $1";
+    LIST_ASSIGNED =
+        "SELECT check_channels.check_id AS check_id, channels.uuid AS channel_uuid FROM check_channels \
+         JOIN channels ON channels.id = check_channels.channel_id JOIN checks ON checks.id = check_channels.check_id \
+         WHERE checks.project_id = $1";
+    LIST_ASSIGNED_TO_CHECK =
+        "SELECT check_channels.check_id AS check_id, channels.uuid AS channel_uuid FROM check_channels \
+         JOIN channels ON channels.id = check_channels.channel_id WHERE check_channels.check_id = $1";
+    LIST_TOLD_DOWN =
+        "SELECT channels.id AS id FROM check_channels JOIN channels ON channels.id = check_channels.channel_id \
+         WHERE check_channels.check_id = $1 AND channels.on_down AND channels.verified_at IS NOT NULL \
+         AND channels.disabled_at IS NULL ORDER BY channels.id";
+    LIST_TOLD_UP =
+        "SELECT channels.id AS id FROM check_channels JOIN channels ON channels.id = check_channels.channel_id \
+         WHERE check_channels.check_id = $1 AND channels.on_up AND channels.verified_at IS NOT NULL \
+         AND channels.disabled_at IS NULL ORDER BY channels.id";
+    /// One delivery for each flip and channel. Zero rows: it is there.
+    CREATE_DELIVERY =
+        "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
+    /// A DOWN that waits for quota says nothing once the check is up again.
+    SUPERSEDE_HELD =
+        "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
+         WHERE check_id = $1 AND channel_id = $2 AND state = 'held'";
+    /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
+    /// that a DOWN never arrives after its UP.
+    LIST_CLAIMABLE = concat!(
+        "SELECT ", claimed_columns!(), " FROM deliveries AS d WHERE ", claimable!(),
+        " AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
+         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
+         ORDER BY due_at, id LIMIT $2");
+    /// Claim: leases one delivery. Zero rows: another worker has it, or it is settled.
+    CLAIM = concat!(
+        "UPDATE deliveries SET claim = $2, claimed_until_at = $3, charged_at = COALESCE(charged_at, $1), \
+         attempts = attempts + 1 WHERE id = $4 AND attempts = $5 AND ", claimable!(),
+        " RETURNING ", claimed_columns!());
+    /// Alert quota: sets a delivery aside. Zero rows: another worker has it.
+    HOLD = concat!("UPDATE deliveries SET state = 'held' WHERE id = $2 AND charged_at IS NULL AND ", claimable!());
+    /// A DOWN that was never sent gives way to the UP behind it. Zero rows: another worker is sending it.
+    SUPERSEDE = concat!("UPDATE deliveries SET state = 'superseded', settled_at = $1 WHERE id = $2 AND ", claimable!());
+    /// The delivery after one, of the same check and channel.
+    FIND_DELIVERY_AFTER =
+        "SELECT id, uuid, state, tells, created_at, settled_at FROM deliveries \
+         WHERE check_id = $1 AND channel_id = $2 AND id > $3 ORDER BY id LIMIT 1";
+    /// The delivery before one, of the same check and channel.
+    FIND_DELIVERY_BEFORE =
+        "SELECT id, uuid, state, tells, created_at, settled_at FROM deliveries \
+         WHERE check_id = $1 AND channel_id = $2 AND id < $3 ORDER BY id DESC LIMIT 1";
+    /// Settles an attempt. Zero rows: the lease ran out and another worker has the delivery now.
+    SETTLE =
+        "UPDATE deliveries SET state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
+         claimed_until_at = NULL WHERE id = $1 AND claim = $2";
+    LIST_HELD_ACCOUNTS = "SELECT DISTINCT account_id AS id FROM deliveries WHERE state = 'held' ORDER BY account_id";
+    LIST_HELD =
+        "SELECT deliveries.id AS id, deliveries.tells AS tells, checks.told_status AS told_status FROM deliveries \
+         JOIN checks ON checks.id = deliveries.check_id WHERE deliveries.account_id = $1 \
+         AND deliveries.state = 'held' ORDER BY deliveries.id LIMIT $2";
+    /// Releases a held delivery. Zero rows: it was released or superseded meanwhile.
+    RELEASE = "UPDATE deliveries SET state = 'due', due_at = $2 WHERE id = $1 AND state = 'held'";
+    /// Drops a held delivery that is no longer true. Zero rows: as for `RELEASE`.
+    DROP_HELD = "UPDATE deliveries SET state = 'superseded', settled_at = $2 WHERE id = $1 AND state = 'held'";
+    COUNT_HELD = "SELECT COUNT(*) AS number FROM deliveries WHERE state = 'held' AND account_id = $1";
+    /// Takes back what a clock set back left in the future.
+    CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
+    CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
+    CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
+    FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    LIST_ALSO_DOWN =
+        "SELECT checks.name AS name, checks.uuid AS uuid, MAX(flips.flipped_at) AS since_at FROM checks \
+         JOIN flips ON flips.check_id = checks.id AND flips.new_status = 'down' WHERE checks.project_id = $1 \
+         AND checks.id <> $2 AND checks.status = 'down' GROUP BY checks.id, checks.name, checks.uuid \
+         ORDER BY checks.id LIMIT 10";
+    LIST_ALSO_TOLD =
+        "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \
+         ON channels.id = deliveries.channel_id WHERE deliveries.flip_id = $1 AND channels.id <> $2 ORDER BY channels.id";
+    CREATE_LETTER =
+        "INSERT INTO letters (uuid, account_id, recipient, subject, text_body, html_body, due_at, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)";
+    LIST_CLAIMABLE_LETTERS = concat!(
+        "SELECT id, uuid, recipient, subject, text_body, html_body, attempts, created_at FROM letters WHERE ",
+        claimable!(), " ORDER BY due_at, id LIMIT $2");
+    /// Claim: leases one letter. Zero rows: another worker has it, or it is settled.
+    CLAIM_LETTER = concat!(
+        "UPDATE letters SET claim = $2, claimed_until_at = $3, attempts = attempts + 1 WHERE id = $4 AND ", claimable!());
+    /// Settles an attempt. Zero rows: the lease ran out and another worker has the letter now.
+    SETTLE_LETTER =
+        "UPDATE letters SET state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
+         claimed_until_at = NULL WHERE id = $1 AND claim = $2";
+}
+
+/// A delivery as a worker sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Claimed {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub flip_id: i64,
+    pub channel_id: i64,
+    pub check_id: i64,
+    pub account_id: i64,
+    /// The status it tells: down or up.
+    pub tells: Status,
+    pub claim: Option<Uuid>,
+    /// When it was first claimed, and charged.
+    pub charged_at: Option<Time>,
+    pub attempts: i64,
+    pub created_at: Time,
+}
+
+/// A delivery as its neighbours see it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Neighbour {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub state: DeliveryState,
+    pub tells: Status,
+    pub created_at: Time,
+    pub settled_at: Option<Time>,
+}
+
+/// Which channel hears of which check.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Assigned {
+    pub check_id: i64,
+    pub channel_uuid: Uuid,
+}
+
+/// A held delivery, with what its check says now.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Held {
+    pub id: i64,
+    pub tells: Status,
+    pub told_status: Status,
+}
+
+/// A letter to be sent.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct StoredLetter {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub recipient: String,
+    pub subject: String,
+    pub text_body: String,
+    pub html_body: String,
+    pub attempts: i64,
+    pub created_at: Time,
+}
+
+/// A letter about to be stored.
+#[derive(Clone, Debug)]
+pub struct NewLetter {
+    pub account_id: Option<i64>,
+    pub recipient: String,
+    pub subject: String,
+    pub text: String,
+    pub html: String,
+}
+
+/// How an attempt ended, as it is written.
+#[derive(Clone, Debug)]
+pub struct Settlement {
+    pub state: DeliveryState,
+    /// What the channel answered, for people.
+    pub outcome: String,
+    /// When the next attempt is due; of no meaning once settled.
+    pub due_at: Time,
+    pub settled_at: Option<Time>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Id {
+    id: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct At {
+    at: Time,
+}
+
+#[derive(sqlx::FromRow)]
+struct Number {
+    number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct DownCheck {
+    name: String,
+    uuid: Uuid,
+    since_at: Time,
+}
+
+#[derive(sqlx::FromRow)]
+struct Named {
+    name: String,
+    kind: String,
+}
+
+pub async fn create_channel(tx: &mut WriteTx, new: NewChannel, now: Time) -> Result<Channel> {
+    let change = tx
+        .change(CREATE_CHANNEL)
+        .bind(new.uuid)
+        .bind(new.project_id)
+        .bind(new.kind.to_owned())
+        .bind(new.name)
+        .bind(new.config)
+        .bind(new.on_down)
+        .bind(new.on_up)
+        .bind(new.verified_at)
+        .bind(now);
+    change.maybe().await?.ok_or_else(|| Error::internal("an insert returned no row"))
+}
+
+pub async fn find_channel(tx: &mut ReadTx, id: i64) -> Result<Option<Channel>> {
+    Ok(tx.query(FIND_CHANNEL).bind(id).maybe().await?)
+}
+
+pub async fn find_channel_by_uuid(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<Channel>> {
+    Ok(tx.query(FIND_CHANNEL_BY_UUID).bind(uuid).maybe().await?)
+}
+
+pub async fn list_channels(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Channel>> {
+    Ok(tx.query(LIST_CHANNELS).bind(project_id).all().await?)
+}
+
+/// Whether the channel was on: see [`DISABLE_CHANNEL`].
+pub async fn disable_channel(tx: &mut WriteTx, id: i64, why: &str, now: Time) -> Result<bool> {
+    Ok(tx.change(DISABLE_CHANNEL).bind(id).bind(now).bind(why.to_owned()).count().await? == 1)
+}
+
+pub async fn note_sent(tx: &mut WriteTx, channel_id: i64, now: Time) -> Result<()> {
+    tx.change(NOTE_SENT).bind(channel_id).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn note_error(tx: &mut WriteTx, channel_id: i64, why: &str) -> Result<()> {
+    tx.change(NOTE_ERROR).bind(channel_id).bind(why.to_owned()).count().await?;
+    Ok(())
+}
+
+pub async fn assign(tx: &mut WriteTx, check_id: i64, channel_id: i64) -> Result<()> {
+    tx.change(ASSIGN).bind(check_id).bind(channel_id).count().await?;
+    Ok(())
+}
+
+/// Whether the channel heard of the check until now.
+pub async fn unassign(tx: &mut WriteTx, check_id: i64, channel_id: i64) -> Result<bool> {
+    Ok(tx.change(UNASSIGN).bind(check_id).bind(channel_id).count().await? == 1)
+}
+
+pub async fn unassign_all(tx: &mut WriteTx, check_id: i64) -> Result<()> {
+    tx.change(UNASSIGN_ALL).bind(check_id).count().await?;
+    Ok(())
+}
+
+pub async fn list_assigned(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Assigned>> {
+    Ok(tx.query(LIST_ASSIGNED).bind(project_id).all().await?)
+}
+
+pub async fn list_assigned_to_check(tx: &mut ReadTx, check_id: i64) -> Result<Vec<Assigned>> {
+    Ok(tx.query(LIST_ASSIGNED_TO_CHECK).bind(check_id).all().await?)
+}
+
+/// Ids of the channels that hear of a check when its status becomes `new`: assigned, verified, on, and with
+/// something to say then.
+pub async fn list_told_channels(tx: &mut ReadTx, check_id: i64, new: Status) -> Result<Vec<i64>> {
+    let statement = if new == Status::Down { LIST_TOLD_DOWN } else { LIST_TOLD_UP };
+    let rows = tx.query(statement).bind(check_id).all::<Id>().await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+pub async fn create_delivery(
+    tx: &mut WriteTx,
+    flip_id: i64,
+    channel_id: i64,
+    check: &Check,
+    tells: Status,
+    now: Time,
+) -> Result<()> {
+    if tells == Status::Up {
+        tx.change(SUPERSEDE_HELD).bind(check.id).bind(channel_id).bind(now).count().await?;
+    }
+    let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
+    change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn list_claimable(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Claimed>> {
+    Ok(tx.query(LIST_CLAIMABLE).bind(now).bind(limit).all().await?)
+}
+
+/// The delivery under its lease, if it was still free: see [`CLAIM`].
+pub async fn claim(tx: &mut WriteTx, seen: &Claimed, token: Uuid, until: Time, now: Time) -> Result<Option<Claimed>> {
+    let change = tx.change(CLAIM).bind(now).bind(token).bind(until).bind(seen.id).bind(seen.attempts);
+    Ok(change.maybe().await?)
+}
+
+pub async fn hold(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(HOLD).bind(now).bind(id).count().await? == 1)
+}
+
+pub async fn supersede(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(SUPERSEDE).bind(now).bind(id).count().await? == 1)
+}
+
+pub async fn find_delivery_after(tx: &mut ReadTx, check_id: i64, channel_id: i64, id: i64) -> Result<Option<Neighbour>> {
+    Ok(tx.query(FIND_DELIVERY_AFTER).bind(check_id).bind(channel_id).bind(id).maybe().await?)
+}
+
+pub async fn find_delivery_before(
+    tx: &mut ReadTx,
+    check_id: i64,
+    channel_id: i64,
+    id: i64,
+) -> Result<Option<Neighbour>> {
+    Ok(tx.query(FIND_DELIVERY_BEFORE).bind(check_id).bind(channel_id).bind(id).maybe().await?)
+}
+
+/// Whether the lease was still held: see [`SETTLE`].
+pub async fn settle(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlement) -> Result<bool> {
+    let change = tx.change(SETTLE).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
+    Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
+}
+
+pub async fn list_held_accounts(tx: &mut ReadTx) -> Result<Vec<i64>> {
+    let rows = tx.query(LIST_HELD_ACCOUNTS).all::<Id>().await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+pub async fn list_held(tx: &mut ReadTx, account_id: i64, limit: i64) -> Result<Vec<Held>> {
+    Ok(tx.query(LIST_HELD).bind(account_id).bind(limit).all().await?)
+}
+
+pub async fn release(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(RELEASE).bind(id).bind(now).count().await? == 1)
+}
+
+pub async fn drop_held(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(DROP_HELD).bind(id).bind(now).count().await? == 1)
+}
+
+pub async fn count_held(tx: &mut ReadTx, account_id: i64) -> Result<i64> {
+    Ok(tx.query(COUNT_HELD).bind(account_id).maybe::<Number>().await?.map_or(0, |row| row.number))
+}
+
+/// Takes back every instant of deliveries and letters that the clock has not reached, after it was set back.
+pub async fn clamp(tx: &mut WriteTx, lease: Span, now: Time) -> Result<()> {
+    tx.change(CLAMP_DUE).bind(now).count().await?;
+    tx.change(CLAMP_CLAIMS).bind(now).bind(now + lease).count().await?;
+    tx.change(CLAMP_LETTERS).bind(now).count().await?;
+    Ok(())
+}
+
+/// When the oldest delivery that waits to be sent was due.
+pub async fn find_oldest_due(tx: &mut ReadTx) -> Result<Option<Time>> {
+    Ok(tx.query(FIND_OLDEST_DUE).maybe::<At>().await?.map(|row| row.at))
+}
+
+/// Names (uuids where nameless) of at most ten other checks of the project that are down, and since
+/// when.
+pub async fn list_also_down(tx: &mut ReadTx, project_id: i64, check_id: i64) -> Result<Vec<(String, Time)>> {
+    let rows = tx.query(LIST_ALSO_DOWN).bind(project_id).bind(check_id).all::<DownCheck>().await?;
+    let named = |row: DownCheck| (if row.name.is_empty() { row.uuid.to_string() } else { row.name }, row.since_at);
+    Ok(rows.into_iter().map(named).collect())
+}
+
+/// Names of the other channels that a flip goes to.
+pub async fn list_also_told(tx: &mut ReadTx, flip_id: i64, channel_id: i64) -> Result<Vec<String>> {
+    let rows = tx.query(LIST_ALSO_TOLD).bind(flip_id).bind(channel_id).all::<Named>().await?;
+    Ok(rows.into_iter().map(|row| if row.name.is_empty() { row.kind } else { row.name }).collect())
+}
+
+pub async fn create_letter(tx: &mut WriteTx, new: NewLetter, now: Time) -> Result<()> {
+    let change = tx.change(CREATE_LETTER).bind(crate::id::uuid()).bind(new.account_id).bind(new.recipient);
+    change.bind(new.subject).bind(new.text).bind(new.html).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn list_claimable_letters(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<StoredLetter>> {
+    Ok(tx.query(LIST_CLAIMABLE_LETTERS).bind(now).bind(limit).all().await?)
+}
+
+/// Whether the letter was still free: see [`CLAIM_LETTER`].
+pub async fn claim_letter(tx: &mut WriteTx, id: i64, token: Uuid, until: Time, now: Time) -> Result<bool> {
+    Ok(tx.change(CLAIM_LETTER).bind(now).bind(token).bind(until).bind(id).count().await? == 1)
+}
+
+/// Whether the lease was still held: see [`SETTLE_LETTER`].
+pub async fn settle_letter(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlement) -> Result<bool> {
+    let change =
+        tx.change(SETTLE_LETTER).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
+    Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
+}

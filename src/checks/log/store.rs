@@ -1,0 +1,81 @@
+//! SQL of the tables `pings` and `bodies`.
+
+use super::Entry;
+use crate::db::{ReadTx, WriteTx, statements};
+use crate::error::Result;
+
+macro_rules! columns {
+    () => {
+        "check_id, n, received_at, kind, scheme, remote_addr, method, user_agent, rid, exit_status, duration_ms, \
+         body_bytes"
+    };
+}
+
+statements! {
+    /// Adds an entry; its number was taken by the write of the check's row in the same transaction.
+    CREATE_ENTRY = concat!(
+        "INSERT INTO pings (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
+    CREATE_BODY = "INSERT INTO bodies (check_id, n, body) VALUES ($1, $2, $3)";
+    /// The newest entries of a check above a number, newest first.
+    LIST_ENTRIES = concat!(
+        "SELECT ", columns!(), " FROM pings WHERE check_id = $1 AND n > $2 ORDER BY n DESC LIMIT $3");
+    FIND_BODY = "SELECT body FROM bodies WHERE check_id = $1 AND n = $2";
+    FIND_ENTRY = concat!("SELECT ", columns!(), " FROM pings WHERE check_id = $1 AND n = $2");
+    FIND_LAST_OUTCOME = concat!(
+        "SELECT ", columns!(), " FROM pings WHERE check_id = $1 AND kind IN ('success', 'fail', 'log') \
+         ORDER BY n DESC LIMIT 1");
+    PRUNE_ENTRIES = "DELETE FROM pings WHERE check_id = $1 AND n <= $2";
+    PRUNE_BODIES = "DELETE FROM bodies WHERE check_id = $1 AND n <= $2";
+}
+
+#[derive(sqlx::FromRow)]
+struct Body {
+    body: Vec<u8>,
+}
+
+pub async fn create(tx: &mut WriteTx, entry: &Entry, body: &[u8]) -> Result<()> {
+    let change = tx
+        .change(CREATE_ENTRY)
+        .bind(entry.check_id)
+        .bind(entry.n)
+        .bind(entry.received_at)
+        .bind(entry.kind)
+        .bind(entry.scheme.clone())
+        .bind(entry.remote_addr.clone())
+        .bind(entry.method.clone())
+        .bind(entry.user_agent.clone())
+        .bind(entry.rid)
+        .bind(entry.exit_status)
+        .bind(entry.duration_ms)
+        .bind(entry.body_bytes);
+    change.count().await?;
+    if !body.is_empty() {
+        tx.change(CREATE_BODY).bind(entry.check_id).bind(entry.n).bind(body.to_vec()).count().await?;
+    }
+    Ok(())
+}
+
+/// At most `limit` entries with numbers above `above`, newest first.
+pub async fn list(tx: &mut ReadTx, check_id: i64, above: i64, limit: i64) -> Result<Vec<Entry>> {
+    Ok(tx.query(LIST_ENTRIES).bind(check_id).bind(above).bind(limit).all().await?)
+}
+
+pub async fn find(tx: &mut ReadTx, check_id: i64, n: i64) -> Result<Option<Entry>> {
+    Ok(tx.query(FIND_ENTRY).bind(check_id).bind(n).maybe().await?)
+}
+
+pub async fn find_body(tx: &mut ReadTx, check_id: i64, n: i64) -> Result<Option<Vec<u8>>> {
+    Ok(tx.query(FIND_BODY).bind(check_id).bind(n).maybe::<Body>().await?.map(|row| row.body))
+}
+
+/// The newest success, fail or log.
+pub async fn find_last_outcome(tx: &mut ReadTx, check_id: i64) -> Result<Option<Entry>> {
+    Ok(tx.query(FIND_LAST_OUTCOME).bind(check_id).maybe().await?)
+}
+
+/// Deletes entries with numbers up to `n`, and their bodies.
+pub async fn prune(tx: &mut WriteTx, check_id: i64, n: i64) -> Result<()> {
+    tx.change(PRUNE_BODIES).bind(check_id).bind(n).count().await?;
+    tx.change(PRUNE_ENTRIES).bind(check_id).bind(n).count().await?;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The command line: `flatline serve` and what an operator does beside it.
+//!
+//! Answers go to standard output, reasons to standard error. Exit codes: 0 done, 1 it failed (or `doctor` found
+//! something), 2 the command line itself is wrong.
+
+mod account;
+mod doctor;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Settings;
+use crate::db::{self, Db};
+
+/// A heartbeat monitor: jobs ping a URL, and people hear when the pings stop.
+#[derive(Debug, Parser)]
+#[command(name = "flatline", version, about, after_help = "Settings are environment variables; the README lists them.")]
+pub struct Args {
+    /// What to do; `serve` if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve until asked to stop.
+    Serve,
+    /// Make an account, or change its plan.
+    #[command(subcommand)]
+    Account(account::Command),
+    /// Write a consistent copy of the database to a file, while the server goes on.
+    Backup {
+        /// The file to write; it must not exist. SQLite: a database. PostgreSQL: a `pg_dump` archive.
+        file: PathBuf,
+    },
+    /// Compare stored counters with the rows they count.
+    Doctor,
+}
+
+/// Why a command failed, as its user reads it.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Runs any command but `serve`.
+pub async fn run(command: Command, settings: Settings) -> ExitCode {
+    match dispatch(command, settings).await {
+        Ok(code) => code,
+        Err(Failure(reason)) => {
+            eprintln!("flatline: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn dispatch(command: Command, settings: Settings) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Serve => Ok(ExitCode::SUCCESS),
+        Command::Account(command) => account::run(command, &settings).await,
+        Command::Backup { file } => {
+            Db::backup(&settings.database_url.parse::<db::Url>()?, &file).await?;
+            say(&format!("wrote {}", file.display()));
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Doctor => doctor::run(&open(&settings).await?).await,
+    }
+}
+
+async fn open(settings: &Settings) -> Result<Db, Failure> {
+    Ok(Db::open(&settings.database_url.parse()?).await?)
+}
+
+#[expect(clippy::print_stdout, reason = "a command's answer")]
+fn say(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,90 @@
+//! Who calls the API, and what its key opens (`CONTRACT` 3, "Auth" and "POST body").
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, Method};
+use serde_json::{Map, Value};
+
+use super::ApiFailure;
+use crate::accounts::{self, Project};
+use crate::app::App;
+use crate::db::ReadTx;
+use crate::id::API_KEY_CHARS;
+
+/// The longest body that the API reads, in bytes.
+const BODY_LIMIT: usize = 1024 * 1024;
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    Read,
+    Write,
+}
+
+/// The caller as the request names it: a key, not yet looked up, and the body's members.
+#[derive(Debug)]
+pub struct Caller {
+    key: Option<String>,
+    /// The JSON object that was posted; empty where there was no body.
+    pub body: Map<String, Value>,
+}
+
+/// What a key opens.
+#[derive(Debug)]
+pub struct Opened {
+    pub project: Project,
+    pub readonly: bool,
+}
+
+impl FromRequest<Arc<App>> for Caller {
+    type Rejection = ApiFailure;
+
+    async fn from_request(request: Request, _app: &Arc<App>) -> Result<Self, ApiFailure> {
+        let (parts, body) = request.into_parts();
+        let body = match parts.method {
+            Method::POST | Method::PUT => parse(&read(body).await?)?,
+            _ => Map::new(),
+        };
+        let in_body = || body.get("api_key").and_then(Value::as_str).map(str::to_owned);
+        let key = in_header(&parts.headers).or_else(in_body);
+        Ok(Self { key, body })
+    }
+}
+
+async fn read(body: axum::body::Body) -> Result<Bytes, ApiFailure> {
+    let read = axum::body::to_bytes(body, BODY_LIMIT).await;
+    read.map_err(|_| ApiFailure::Invalid("could not read request body, or it is over 1 MiB".to_owned()))
+}
+
+fn parse(bytes: &Bytes) -> Result<Map<String, Value>, ApiFailure> {
+    if bytes.is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(ApiFailure::Invalid("json validation error: value is not an object".to_owned())),
+        Err(_) => Err(ApiFailure::Invalid("could not parse request body".to_owned())),
+    }
+}
+
+fn in_header(headers: &HeaderMap) -> Option<String> {
+    headers.get("x-api-key").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+impl Caller {
+    /// Looks the key up.
+    ///
+    /// # Errors
+    /// There is none, it is unknown, or it may only read.
+    pub async fn open(&self, tx: &mut ReadTx, need: Need) -> Result<Opened, ApiFailure> {
+        let key = self.key.as_ref().filter(|key| key.len() == API_KEY_CHARS).ok_or(ApiFailure::MissingKey)?;
+        let found = accounts::find_key(tx, key).await?.ok_or(ApiFailure::WrongKey)?;
+        if found.readonly && need == Need::Write {
+            return Err(ApiFailure::WrongKey);
+        }
+        let project = accounts::store::find_project(tx, found.project_id).await?.ok_or(ApiFailure::WrongKey)?;
+        Ok(Opened { project, readonly: found.readonly })
+    }
+}

@@ -1,0 +1,245 @@
+//! `checks/` and `checks/<uuid>`: create or update, list, read, delete, pause, resume (`CONTRACT` 3.2 to 3.5).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::access::Opened;
+use super::spec::Spec;
+use super::{ApiFailure, Caller, Need, Version};
+use crate::alerts::{self, Channel};
+use crate::app::App;
+use crate::checks::json::{Access, CheckJson};
+use crate::checks::{self, Check, Created, Settings};
+use crate::db::{ReadTx, WriteTx};
+use crate::id;
+use crate::pause::{self, Turned};
+use crate::removal;
+use crate::time::Time;
+
+#[derive(Serialize)]
+struct CheckList {
+    checks: Vec<CheckJson>,
+}
+
+pub async fn list(State(app): State<Arc<App>>, version: Version, caller: Caller) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let checks = app
+        .db
+        .read(async |tx| {
+            let opened = caller.open(tx, Need::Read).await?;
+            let checks = checks::store::list(tx, opened.project.id).await?;
+            let assigned = alerts::store::list_assigned(tx, opened.project.id).await?;
+            let mut channels: HashMap<i64, Vec<Uuid>> = HashMap::new();
+            for row in assigned {
+                channels.entry(row.check_id).or_default().push(row.channel_uuid);
+            }
+            let shape = |check: Check| {
+                let access = access(&opened, channels.remove(&check.id).unwrap_or_default());
+                CheckJson::new(&check, access, &app.urls, version.0, now)
+            };
+            Ok::<_, ApiFailure>(checks.into_iter().map(shape).collect())
+        })
+        .await?;
+    Ok(Json(CheckList { checks }).into_response())
+}
+
+pub async fn create(
+    State(app): State<Arc<App>>,
+    version: Version,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let ids = (id::uuid(), id::uuid());
+    let shape = app
+        .db
+        .write(async |tx| {
+            let opened = caller.open(tx, Need::Write).await?;
+            let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
+            let account = app.account(tx, opened.project.account_id).await?;
+            let mut settings = Settings::default();
+            spec.apply(&mut settings, version.0);
+            settings.schedule().map_err(|_| invalid_schedule())?;
+            let created = checks::create(tx, &account, opened.project.id, &settings, ids, now).await?;
+            let Created::Check(check) = created else { return Err(ApiFailure::NoRoom) };
+            if let Some(wanted) = &spec.channels {
+                assign(tx, &check, wanted).await?;
+            }
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(shape)).into_response())
+}
+
+pub async fn read(
+    State(app): State<Arc<App>>,
+    version: Version,
+    Path((_, check)): Path<(String, String)>,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let shape = app
+        .db
+        .read(async |tx| {
+            let opened = caller.open(tx, Need::Read).await?;
+            let check = find(tx, &opened, &check).await?;
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok(Json(shape).into_response())
+}
+
+pub async fn update(
+    State(app): State<Arc<App>>,
+    version: Version,
+    Path((_, check)): Path<(String, String)>,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let shape = app
+        .db
+        .write(async |tx| {
+            let opened = caller.open(tx, Need::Write).await?;
+            let check = find(tx, &opened, &check).await?;
+            let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
+            let check = checks::edit(tx, check.id, None, |settings| {
+                spec.apply(settings, version.0);
+                Ok(())
+            })
+            .await?;
+            if let Some(wanted) = &spec.channels {
+                assign(tx, &check, wanted).await?;
+            }
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok(Json(shape).into_response())
+}
+
+pub async fn delete(
+    State(app): State<Arc<App>>,
+    version: Version,
+    Path((_, check)): Path<(String, String)>,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let shape = app
+        .db
+        .write(async |tx| {
+            let opened = caller.open(tx, Need::Write).await?;
+            let check = find(tx, &opened, &check).await?;
+            removal::delete_check(tx, &check).await?;
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok(Json(shape).into_response())
+}
+
+pub async fn pause(
+    State(app): State<Arc<App>>,
+    version: Version,
+    Path((_, check)): Path<(String, String)>,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let shape = app
+        .db
+        .write(async |tx| {
+            let opened = caller.open(tx, Need::Write).await?;
+            let check = find(tx, &opened, &check).await?;
+            let (check, _) = pause::pause(tx, check.id, now).await?;
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok(Json(shape).into_response())
+}
+
+pub async fn resume(
+    State(app): State<Arc<App>>,
+    version: Version,
+    Path((_, check)): Path<(String, String)>,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
+    let now = app.clock.now();
+    let shape = app
+        .db
+        .write(async |tx| {
+            let opened = caller.open(tx, Need::Write).await?;
+            let check = find(tx, &opened, &check).await?;
+            let (check, turned) = pause::resume(tx, check.id, now).await?;
+            if turned == Turned::Already {
+                return Err(ApiFailure::Conflict("check is not paused"));
+            }
+            shape(tx, &app, &opened, &check, version, now).await
+        })
+        .await?;
+    Ok(Json(shape).into_response())
+}
+
+/// The check that a path names, if the key opens its project: unknown is 404, another project's 403.
+async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Check, ApiFailure> {
+    let uuid = if path.len() == 36 { Uuid::try_parse(path).ok() } else { None };
+    let uuid = uuid.ok_or(ApiFailure::NotFound)?;
+    let check = checks::store::find(tx, uuid).await?.ok_or(ApiFailure::NotFound)?;
+    if check.project_id == opened.project.id { Ok(check) } else { Err(ApiFailure::Forbidden) }
+}
+
+async fn shape(
+    tx: &mut ReadTx,
+    app: &App,
+    opened: &Opened,
+    check: &Check,
+    version: Version,
+    now: Time,
+) -> Result<CheckJson, ApiFailure> {
+    let assigned = alerts::store::list_assigned_to_check(tx, check.id).await?;
+    let access = access(opened, assigned.into_iter().map(|row| row.channel_uuid).collect());
+    Ok(CheckJson::new(check, access, &app.urls, version.0, now))
+}
+
+fn access(opened: &Opened, channels: Vec<Uuid>) -> Access {
+    if opened.readonly {
+        return Access::Readonly;
+    }
+    let mut channels: Vec<String> = channels.iter().map(Uuid::to_string).collect();
+    channels.sort();
+    Access::Full { channels: channels.join(",") }
+}
+
+/// Assigns the channels that a body names: `*` is all, empty is none, else uuids or exact names.
+async fn assign(tx: &mut WriteTx, check: &Check, wanted: &str) -> Result<(), ApiFailure> {
+    let all = alerts::store::list_channels(tx, check.project_id).await?;
+    let chosen: Vec<i64> = match wanted {
+        "*" => all.iter().map(|channel| channel.id).collect(),
+        "" => Vec::new(),
+        list => list.split(',').map(|one| choose(&all, one)).collect::<Result<_, _>>()?,
+    };
+    alerts::store::unassign_all(tx, check.id).await?;
+    for channel_id in chosen {
+        alerts::store::assign(tx, check.id, channel_id).await?;
+    }
+    Ok(())
+}
+
+fn choose(all: &[Channel], one: &str) -> Result<i64, ApiFailure> {
+    if one.is_empty() {
+        return Err(ApiFailure::Invalid("empty channel identifier".to_owned()));
+    }
+    let named = |channel: &&Channel| channel.uuid.to_string() == one || channel.name == one;
+    let mut found = all.iter().filter(named);
+    match (found.next(), found.next()) {
+        (Some(channel), None) => Ok(channel.id),
+        (None, _) => Err(ApiFailure::Invalid(format!("invalid channel identifier: {one}"))),
+        (Some(_), Some(_)) => Err(ApiFailure::Invalid(format!("non-unique channel identifier: {one}"))),
+    }
+}
+
+fn invalid_schedule() -> ApiFailure {
+    ApiFailure::Invalid("json validation error: schedule is not a valid cron or OnCalendar expression".to_owned())
+}

@@ -1,0 +1,177 @@
+//! Recording pings: each is decided by the state machine and written under its guard, together with its log
+//! entry, its flip and the deliveries of the flip.
+//!
+//! [`record`] takes a group and answers each ping by itself. Rows are locked in the order of check ids, and the
+//! pings of one check are taken in order of arrival, so groups of several processes cannot deadlock. A ping
+//! whose check changed under it is decided again from the live row, which is then locked.
+
+pub mod filter;
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::accounts;
+use crate::alerts;
+use crate::checks::log::{self, Entry};
+use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
+use crate::checks::{self, Check, Reason, Signal};
+use crate::config::Plans;
+use crate::db::WriteTx;
+use crate::error::{Error, Result};
+use crate::time::{Span, Time};
+
+/// How often a ping is decided before it is given up; the second decision is made on a locked row.
+const DECISIONS: usize = 3;
+/// Every so many pings of a check its log is cut to what the plan keeps.
+const PRUNE_EVERY: i64 = 100;
+/// Characters of a user agent that are kept.
+pub const USER_AGENT_CHARS: usize = 200;
+
+/// One message about a check, as it came in.
+#[derive(Clone, Debug)]
+pub struct Ping {
+    pub check: Uuid,
+    /// What its URL says.
+    pub signal: Signal,
+    pub rid: Option<Uuid>,
+    pub exit_status: Option<u8>,
+    /// `http`, `https` or `email`.
+    pub scheme: &'static str,
+    pub remote_addr: Option<String>,
+    pub method: String,
+    pub user_agent: String,
+    /// Cut to the body limit.
+    pub body: Vec<u8>,
+    /// The server's clock after the body was read.
+    pub received_at: Time,
+}
+
+/// How a ping was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Recorded {
+        signal: Signal,
+        /// Why the status changed, where it did.
+        flip: Option<Reason>,
+    },
+    /// The status changed once more within a floor; the sweep tells where it ends.
+    Merged,
+    Unknown,
+    TooFast { min_interval: Span, retry_after: Span },
+}
+
+/// Records a group of pings and answers each, in the order given.
+///
+/// # Errors
+/// The database's; then nothing of the group was recorded.
+pub async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<Vec<Outcome>> {
+    let mut checks: HashMap<Uuid, Check> = HashMap::new();
+    for ping in group {
+        if !checks.contains_key(&ping.check)
+            && let Some(check) = checks::store::find(tx, ping.check).await?
+        {
+            checks.insert(ping.check, check);
+        }
+    }
+    let mut order: Vec<usize> = (0..group.len()).collect();
+    order.sort_by_key(|&index| (checks.get(&group[index].check).map(|check| check.id), index));
+    let mut outcomes = vec![Outcome::Unknown; group.len()];
+    for index in order {
+        if let Some(check) = checks.get_mut(&group[index].check) {
+            outcomes[index] = take(tx, plans, check, &group[index]).await?;
+        }
+    }
+    Ok(outcomes)
+}
+
+/// Decides one ping and writes what follows; `check` is left as the row now is.
+async fn take(tx: &mut WriteTx, plans: &Plans, check: &mut Check, ping: &Ping) -> Result<Outcome> {
+    for decision in 0..DECISIONS {
+        if decision > 0 {
+            match checks::store::lock(tx, check.id).await? {
+                Some(live) => *check = live,
+                None => return Ok(Outcome::Unknown),
+            }
+        }
+        let arrival = arrival(tx, check, ping).await?;
+        let taken = match state::step(&check.state, &check.rules(), &arrival, ping.received_at) {
+            Step::Refused { retry_at } => {
+                let retry_after = retry_at - ping.received_at;
+                return Ok(Outcome::TooFast { min_interval: check.floor_ms, retry_after });
+            }
+            Step::Taken(taken) => taken,
+        };
+        if checks::store::record(tx, check, &taken.state, taken.floor, ping.received_at).await? {
+            follow(tx, plans, check, ping, &taken).await?;
+            check.state = taken.state;
+            check.state.seq += 1;
+            let flip = taken.flip.map(|flip| flip.reason);
+            let recorded = Outcome::Recorded { signal: taken.signal, flip };
+            return Ok(if taken.logged { recorded } else { Outcome::Merged });
+        }
+    }
+    Err(Error::internal("a ping was outdated on a locked row"))
+}
+
+async fn arrival(tx: &mut WriteTx, check: &Check, ping: &Ping) -> Result<Arrival> {
+    let run = match check.state.open_runs {
+        0 => None,
+        _ => checks::store::find_run(tx, check.id, ping.rid).await?,
+    };
+    Ok(Arrival {
+        signal: filter::signal(&check.settings, ping.signal, &ping.method, &ping.body),
+        rid: ping.rid,
+        exit_status: ping.exit_status,
+        run_started_at: run,
+    })
+}
+
+/// What follows from an accepted ping, in its own transaction: runs, log, flip.
+async fn follow(tx: &mut WriteTx, plans: &Plans, check: &Check, ping: &Ping, taken: &Taken) -> Result<()> {
+    match taken.run {
+        RunChange::Keep => {}
+        RunChange::Open => checks::store::open_run(tx, check.id, ping.rid, ping.received_at).await?,
+        RunChange::Close => {
+            if !checks::store::close_run(tx, check.id, ping.rid).await? {
+                return Err(Error::internal("an open run vanished under its check's lock"));
+            }
+        }
+    }
+    let n = taken.state.n_pings;
+    if taken.logged {
+        log::store::create(tx, &entry(check.id, n, ping, taken), &ping.body).await?;
+        if n % PRUNE_EVERY == 0 {
+            prune(tx, plans, check, n).await?;
+        }
+    }
+    if let Some(change) = &taken.flip {
+        alerts::flipped(tx, check, change, taken.logged.then_some(n), ping.received_at).await?;
+    }
+    Ok(())
+}
+
+fn entry(check_id: i64, n: i64, ping: &Ping, taken: &Taken) -> Entry {
+    Entry {
+        check_id,
+        n,
+        received_at: ping.received_at,
+        kind: taken.signal,
+        scheme: ping.scheme.to_owned(),
+        remote_addr: ping.remote_addr.clone(),
+        method: ping.method.clone(),
+        user_agent: ping.user_agent.clone(),
+        rid: ping.rid,
+        exit_status: ping.exit_status.map(i64::from),
+        duration_ms: taken.duration,
+        body_bytes: i64::try_from(ping.body.len()).unwrap_or(i64::MAX),
+    }
+}
+
+async fn prune(tx: &mut WriteTx, plans: &Plans, check: &Check, n: i64) -> Result<()> {
+    let Some(account) = accounts::store::find_account(tx, check.account_id).await? else { return Ok(()) };
+    if let Some(plan) = plans.get(&account.plan) {
+        log::store::prune(tx, check.id, n - plan.log_entries).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! The recorder: gathers concurrent pings and commits them as a group, one transaction and one fsync for all.
+//!
+//! Each ping keeps its own guard and its own answer, sent only once the group is durable. A lone ping waits for
+//! nobody: while one group commits, the next gathers. A group that fails for one ping's sake is replayed one by
+//! one, so that a poisoned ping harms nobody else; one that fails because the database cannot take it is
+//! answered "unavailable" at once, and the span in which that happened is noted as a gap.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::checks::Gap;
+use crate::config::Plans;
+use crate::db::{Db, Fault, fault};
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::pings::{self, Outcome, Ping};
+use crate::sweep::witness::{self, Stamped};
+use crate::time::{Clock, Time};
+
+/// Pings that may wait; further ones are refused with 503, so that memory stays bounded.
+pub const QUEUE: usize = 8192;
+/// The most pings in one transaction.
+const GROUP: usize = 256;
+/// Groups that PostgreSQL commits side by side; SQLite has one writer.
+const POSTGRES_WORKERS: usize = 4;
+const NEVER: i64 = i64::MIN;
+
+/// The database cannot take it now; nothing was stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable;
+
+type Answer<T> = oneshot::Sender<std::result::Result<T, Unavailable>>;
+
+enum Job {
+    Ping(Box<Ping>, Answer<Outcome>),
+    Stamp(Answer<Stamped>),
+}
+
+/// The way in; clones share the queue.
+#[derive(Clone)]
+pub struct Recorder {
+    queue: mpsc::Sender<Job>,
+}
+
+/// The side that works: runs until every [`Recorder`] is dropped and the queue is empty.
+pub struct Worker {
+    jobs: Arc<tokio::sync::Mutex<mpsc::Receiver<Job>>>,
+    db: Db,
+    plans: Arc<Plans>,
+    metrics: Arc<Metrics>,
+    clock: Clock,
+    /// Since when pings could not be taken, in milliseconds, or [`NEVER`].
+    blind_since: Arc<AtomicI64>,
+}
+
+/// Makes a recorder and its worker.
+pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) -> (Recorder, Worker) {
+    let (queue, jobs) = mpsc::channel(QUEUE);
+    let jobs = Arc::new(tokio::sync::Mutex::new(jobs));
+    let blind_since = Arc::new(AtomicI64::new(NEVER));
+    (Recorder { queue }, Worker { jobs, db, plans, metrics, clock, blind_since })
+}
+
+impl Recorder {
+    /// Records a ping; the answer comes once it is durable.
+    ///
+    /// # Errors
+    /// The queue is full or the database cannot take it.
+    pub async fn record(&self, ping: Ping) -> std::result::Result<Outcome, Unavailable> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.try_send(Job::Ping(Box::new(ping), answer)).map_err(|_| Unavailable)?;
+        answered.await.map_err(|_| Unavailable)?
+    }
+
+    /// Moves the witness's stamp along the path that pings take.
+    ///
+    /// # Errors
+    /// As for a ping, which is the point of it.
+    pub async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Job::Stamp(answer)).await.map_err(|_| Unavailable)?;
+        answered.await.map_err(|_| Unavailable)?
+    }
+}
+
+impl Worker {
+    /// Works until the last [`Recorder`] is gone and its jobs are done.
+    pub async fn run(self) {
+        let workers = if self.db.is_embedded() { 1 } else { POSTGRES_WORKERS };
+        let worker = Arc::new(self);
+        let mut running = JoinSet::new();
+        for _ in 0..workers {
+            let worker = Arc::clone(&worker);
+            running.spawn(async move { worker.work().await });
+        }
+        while let Some(ended) = running.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a recorder's worker ended");
+            }
+        }
+    }
+
+    async fn work(&self) {
+        let mut jobs = Vec::with_capacity(GROUP);
+        loop {
+            let waiting = {
+                let mut queue = self.jobs.lock().await;
+                if queue.recv_many(&mut jobs, GROUP).await == 0 {
+                    return;
+                }
+                queue.len()
+            };
+            self.metrics.queue_length(waiting);
+            let mut pings = Vec::with_capacity(jobs.len());
+            let mut stamps = Vec::new();
+            for job in jobs.drain(..) {
+                match job {
+                    Job::Ping(ping, answer) => pings.push((*ping, answer)),
+                    Job::Stamp(answer) => stamps.push(answer),
+                }
+            }
+            if !pings.is_empty() {
+                self.commit(pings).await;
+            }
+            for answer in stamps {
+                let stamped = self.stamp().await;
+                // A caller that gave up waiting needs no answer.
+                drop(answer.send(stamped));
+            }
+        }
+    }
+
+    async fn commit(&self, group: Vec<(Ping, Answer<Outcome>)>) {
+        let (pings, answers): (Vec<Ping>, Vec<_>) = group.into_iter().unzip();
+        self.metrics.group(pings.len());
+        let outcomes = match self.record(&pings).await {
+            Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
+            Err(error) if pings.len() > 1 && !self.is_unavailable(&error) => self.replay(&pings).await,
+            Err(error) => {
+                tracing::error!(%error, pings = pings.len(), "pings could not be recorded");
+                vec![Err(Unavailable); pings.len()]
+            }
+        };
+        for (answer, outcome) in answers.into_iter().zip(outcomes) {
+            drop(answer.send(outcome));
+        }
+    }
+
+    /// Records each ping by itself, after a group failed for one of them.
+    async fn replay(&self, pings: &[Ping]) -> Vec<std::result::Result<Outcome, Unavailable>> {
+        let mut outcomes = Vec::with_capacity(pings.len());
+        for ping in pings {
+            let alone = self.record(std::slice::from_ref(ping)).await;
+            outcomes.push(match alone.map(|outcomes| outcomes.into_iter().next()) {
+                Ok(Some(outcome)) => Ok(outcome),
+                Ok(None) => Err(Unavailable),
+                Err(error) => {
+                    tracing::error!(%error, "a ping could not be recorded");
+                    Err(Unavailable)
+                }
+            });
+        }
+        outcomes
+    }
+
+    async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
+        let blind = self.blind();
+        let outcomes = self
+            .db
+            .write(async |tx| {
+                if let Some(gap) = blind {
+                    witness::note_outage(tx, gap).await?;
+                }
+                pings::record(tx, &self.plans, group).await
+            })
+            .await;
+        self.see(outcomes.as_ref().err(), blind);
+        outcomes
+    }
+
+    async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
+        let blind = self.blind();
+        let stamped = self
+            .db
+            .write(async |tx| {
+                if let Some(gap) = blind {
+                    witness::note_outage(tx, gap).await?;
+                }
+                witness::stamp(tx, self.clock.now()).await
+            })
+            .await;
+        self.see(stamped.as_ref().err(), blind);
+        stamped.map_err(|error| {
+            tracing::error!(%error, "the witness could not stamp");
+            Unavailable
+        })
+    }
+
+    /// The span in which pings could not be taken, if there is one that was not noted yet.
+    fn blind(&self) -> Option<Gap> {
+        let since = self.blind_since.load(Ordering::SeqCst);
+        (since != NEVER).then(|| Gap { started_at: Time(since), ended_at: self.clock.now() })
+    }
+
+    /// Keeps the beginning of such a span, and forgets it once it is noted.
+    fn see(&self, error: Option<&Error>, noted: Option<Gap>) {
+        match error {
+            Some(error) if self.is_unavailable(error) => {
+                let now = self.clock.now().0;
+                let _ = self.blind_since.compare_exchange(NEVER, now, Ordering::SeqCst, Ordering::SeqCst);
+            }
+            None if noted.is_some() => self.blind_since.store(NEVER, Ordering::SeqCst),
+            _ => {}
+        }
+    }
+
+    fn is_unavailable(&self, error: &Error) -> bool {
+        matches!(error, Error::Database(error) if fault(error) == Fault::Unavailable)
+    }
+}

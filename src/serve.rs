@@ -1,0 +1,200 @@
+//! Starting, serving, stopping.
+//!
+//! Start: open and migrate the database, apply the plans, bind, stamp the witness, then jobs and requests. Stop
+//! (SIGTERM, SIGINT): take no new connections, finish what was accepted, let the recorder empty its queue, write
+//! the exact second to the witness, close the database.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::ConnectInfo;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::alerts::send::Senders;
+use crate::app::App;
+use crate::caller::Proxies;
+use crate::checks::json::Urls;
+use crate::config::Settings;
+use crate::db::{self, Db};
+use crate::metrics::Metrics;
+use crate::recorder::{Worker, recorder};
+use crate::time::Clock;
+use crate::{accounts, http, jobs};
+
+/// A client gets this long to send its request's head.
+const HEAD_LIMIT: Duration = Duration::from_secs(15);
+/// Connections served at once; further ones wait in the kernel's queue.
+const CONNECTIONS: usize = 10_000;
+/// How long a stop waits for requests under way.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// Why the server could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Open(#[from] db::OpenError),
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("{0}")]
+    Setting(String),
+    #[error("the database could not be prepared: {0}")]
+    Prepare(#[from] crate::error::Error),
+    #[error("the jobs could not be started: {0}")]
+    Jobs(#[from] tokio_cron_scheduler::JobSchedulerError),
+}
+
+/// Builds the program on an open database; the worker has to be run for pings to be recorded.
+///
+/// # Errors
+/// A setting that only shows to be wrong here, such as the mail server's URL, or the database's.
+pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>, Worker), ServeError> {
+    let settings = Arc::new(settings);
+    let metrics = Arc::new(Metrics::default());
+    let now = clock.now();
+    let instance = db.write(async |tx| accounts::instance(tx, now).await).await?;
+    let senders = Senders::new(&settings, &instance.secret).map_err(ServeError::Setting)?;
+    let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
+    let (recorder, worker) =
+        recorder(db.clone(), Arc::new(settings.plans.clone()), Arc::clone(&metrics), clock.clone());
+    let app = App {
+        db,
+        clock,
+        urls: Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() },
+        proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
+        settings,
+        recorder,
+        senders,
+        metrics,
+        flipped: tokio::sync::Notify::new(),
+    };
+    app.prepare().await?;
+    Ok((Arc::new(app), worker))
+}
+
+/// Serves until the process is asked to stop.
+///
+/// # Errors
+/// It could not start.
+pub async fn serve(settings: Settings) -> Result<(), ServeError> {
+    let db = Db::open(&settings.database_url.parse()?).await?;
+    let listener = listen(settings.listen).await?;
+    warn_about(&settings);
+    let (app, worker) = build(db, settings, Clock::System).await?;
+    let recording = tokio::spawn(worker.run());
+    // Before the first sweep, so that it knows for how long nobody was there to take pings.
+    drop(app.stamp().await);
+    let mut scheduler = jobs::start(&app).await?;
+    let delivering = tokio::spawn(deliver_at_once(Arc::clone(&app)));
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, site = %app.urls.site, engine = app.db.engine(), "listening");
+    }
+    accept(listener, http::router(Arc::clone(&app)), stop_signal()).await;
+
+    tracing::info!("stopping");
+    delivering.abort();
+    if let Err(error) = scheduler.shutdown().await {
+        tracing::error!(%error, "the jobs did not stop in order");
+    }
+    drop(app.stamp().await);
+    let db = app.db.clone();
+    drop(app);
+    if tokio::time::timeout(DRAIN, recording).await.is_err() {
+        tracing::error!("the recorder did not finish in time");
+    }
+    db.close().await;
+    Ok(())
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let failed = |source| ServeError::Listen { address, source };
+    if let Some(handed_over) = listenfd::ListenFd::from_env().take_tcp_listener(0).map_err(failed)? {
+        handed_over.set_nonblocking(true).map_err(failed)?;
+        return TcpListener::from_std(handed_over).map_err(failed);
+    }
+    TcpListener::bind(address).await.map_err(failed)
+}
+
+fn warn_about(settings: &Settings) {
+    if !settings.is_https() {
+        tracing::warn!("the site is plain http: cookies are not Secure; use it on a network you trust");
+    }
+    if settings.smtp_url.is_none() {
+        let folder = settings.data_dir.join("outbox");
+        tracing::warn!(folder = %folder.display(), "no FLATLINE_SMTP_URL: mails are written to files");
+    }
+}
+
+/// Sends as soon as a flip is written; the schedule's run is the fallback.
+async fn deliver_at_once(app: Arc<App>) {
+    loop {
+        app.flipped.notified().await;
+        if let Err(error) = app.deliver().await {
+            tracing::error!(%error, "deliveries could not be sent");
+        }
+    }
+}
+
+/// Accepts connections until `stop`, then lets those under way finish.
+pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).half_close(false);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(200);
+    tokio::pin!(stop);
+    loop {
+        let room = Arc::clone(&room);
+        let accepted = tokio::select! {
+            accepted = async {
+                let place = room.acquire_owned().await;
+                listener.accept().await.map(|(stream, peer)| (stream, peer, place))
+            } => accepted,
+            () = &mut stop => break,
+        };
+        let (stream, peer, place) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, mostly: wait for some to be freed.
+                tracing::error!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        drop(stream.set_nodelay(true));
+        let service = TowerToHyperService::new(
+            router.clone().layer(axum::Extension(ConnectInfo(peer))).into_service::<hyper::body::Incoming>(),
+        );
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let watched = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A connection that breaks is the client's affair; its request recorded nothing.
+            drop(watched.await);
+            drop(place);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some connections did not end in time");
+    }
+}
+
+async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("signals cannot be watched; stop the process by force");
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

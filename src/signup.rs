@@ -1,0 +1,142 @@
+//! Making an account: its user, first project, keys, and the one channel everybody starts with, the user's own
+//! address.
+
+use uuid::Uuid;
+
+use crate::accounts::{self, Project, Role};
+use crate::alerts::{self, NewChannel, send};
+use crate::config::{Plan, Plans};
+use crate::db::WriteTx;
+use crate::error::{Error, Result};
+use crate::id;
+use crate::time::{Span, Time};
+
+/// How long the first sign-in link is good.
+const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
+/// The plan of the instance's first account.
+const OPERATOR_PLAN: &str = "unlimited";
+
+/// Who asks for an account.
+#[derive(Clone, Debug)]
+pub struct Applicant {
+    /// Lower-case and valid.
+    pub email: String,
+    /// Argon2's PHC string, hashed before the transaction began.
+    pub password_hash: Option<String>,
+    /// The plan asked for; `None` gives the operator's to the first account and the default to others.
+    pub plan: Option<String>,
+}
+
+/// A new account, with its secrets in clear for the only time.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    pub email: String,
+    pub plan: String,
+    pub project: Uuid,
+    pub api_key: String,
+    pub api_key_readonly: String,
+    pub ping_key: String,
+    /// Present where there is no password.
+    pub sign_in_token: Option<String>,
+}
+
+/// Makes the account. The first one on an instance becomes its operator's, decided by a guarded write.
+///
+/// # Errors
+/// The address has an account already, or there is no such plan.
+pub async fn sign_up(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    default_plan: &str,
+    applicant: &Applicant,
+    now: Time,
+) -> Result<NewAccount> {
+    let find = |name: &str| {
+        plans
+            .get(name)
+            .ok_or_else(|| Error::invalid(format!("there is no plan '{name}'; there are {}", plans.names())))
+    };
+    if accounts::store::find_user_by_email(tx, &applicant.email).await?.is_some() {
+        return Err(Error::invalid(format!("{} has an account already", applicant.email)));
+    }
+    accounts::instance(tx, now).await?;
+    let plan = find(applicant.plan.as_deref().unwrap_or(default_plan))?;
+    let account_id =
+        accounts::store::create_account(tx, id::uuid(), &plan.name, &plan.digest(), now).await?;
+    let is_operator = accounts::store::claim_operator(tx, account_id).await?;
+    let plan: &Plan = match applicant.plan {
+        None if is_operator => find(OPERATOR_PLAN)?,
+        _ => plan,
+    };
+    accounts::store::set_plan(tx, account_id, &plan.name, &plan.digest()).await?;
+    let email = applicant.email.clone();
+    let user_id = accounts::store::create_user(
+        tx,
+        id::uuid(),
+        account_id,
+        &email,
+        applicant.password_hash.clone(),
+        now,
+    )
+    .await?;
+    let sign_in_token = match applicant.password_hash {
+        Some(_) => None,
+        None => Some(sign_in_link(tx, user_id, now).await?),
+    };
+    let first = first_project(tx, account_id, user_id, &email, now).await?;
+    let FirstProject { project, api_key, api_key_readonly, ping_key } = first;
+    let plan = plan.name.clone();
+    Ok(NewAccount { email, plan, project, api_key, api_key_readonly, ping_key, sign_in_token })
+}
+
+struct FirstProject {
+    project: Uuid,
+    api_key: String,
+    api_key_readonly: String,
+    ping_key: String,
+}
+
+async fn first_project(
+    tx: &mut WriteTx,
+    account_id: i64,
+    user_id: i64,
+    email: &str,
+    now: Time,
+) -> Result<FirstProject> {
+    let ping_key = id::ping_key();
+    let mut project = Project {
+        id: 0,
+        uuid: id::uuid(),
+        account_id,
+        name: "My project".to_owned(),
+        ping_key: Some(ping_key.clone()),
+        badge_key: id::uuid(),
+    };
+    project.id = accounts::store::create_project(tx, &project, now).await?;
+    accounts::store::create_member(tx, project.id, user_id, Role::Owner, now).await?;
+    let (api_key, api_key_readonly) = (id::api_key(), id::api_key_readonly());
+    accounts::store::create_key(tx, project.id, "first", false, &api_key, now).await?;
+    accounts::store::create_key(tx, project.id, "first, read-only", true, &api_key_readonly, now).await?;
+    let channel = NewChannel {
+        uuid: id::uuid(),
+        project_id: project.id,
+        kind: send::email::KIND,
+        name: email.to_owned(),
+        config: send::email::config(email),
+        on_down: true,
+        on_up: true,
+        verified_at: Some(now),
+    };
+    alerts::store::create_channel(tx, channel, now).await?;
+    Ok(FirstProject { project: project.uuid, api_key, api_key_readonly, ping_key })
+}
+
+/// Stores a link that signs the user in once, and returns its token.
+///
+/// # Errors
+/// The database's.
+pub async fn sign_in_link(tx: &mut WriteTx, user_id: i64, now: Time) -> Result<String> {
+    let token = id::token();
+    accounts::store::create_sign_in_link(tx, id::digest(&token), user_id, now + SIGN_IN_LINK_LIFE).await?;
+    Ok(token)
+}
