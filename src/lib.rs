@@ -4,5 +4,8 @@
 //! The modules stand in layers; each uses only those on lines above its own, and `tests/it/layering.rs` fails
 //! on any other edge.
 
+pub mod caller;
 pub mod id;
+pub mod mail;
+pub mod net;
 pub mod time;
