@@ -15,7 +15,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::checks::{self, Check};
 use crate::config::Settings;
-use crate::db::{Db, Fault, ReadTx, fault};
+use crate::db::{self, Db, Fault, ReadTx, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::plans;
@@ -73,15 +73,12 @@ impl App {
     /// The database's.
     pub async fn prepare(&self) -> Result<()> {
         let now = self.clock.now();
-        let outdated = self
-            .db
-            .write(async |tx| {
-                accounts::instance(tx, now).await?;
-                plans::outdated(tx, &self.settings.plans).await
-            })
-            .await?;
+        let outdated = db::write!(self.db, |tx| {
+            accounts::instance(tx, now).await?;
+            plans::outdated(tx, &self.settings.plans).await
+        })?;
         for (account_id, plan) in outdated {
-            self.db.write(async |tx| plans::change(tx, account_id, &plan).await).await?;
+            db::write!(self.db, |tx| plans::change(tx, account_id, &plan).await)?;
             tracing::info!(account = account_id, plan = %plan.name, "applied the plan's new values");
         }
         Ok(())
@@ -110,23 +107,23 @@ impl App {
     /// The database's, or that pings cannot be taken.
     pub async fn sweep(&self) -> Result<usize, JobError> {
         let now = self.clock.now();
-        let (mut due, stamp) = self
-            .db
-            .read(async |tx| Ok::<_, Error>((sweep::due(tx, now).await?, sweep_store::find_stamp(tx).await?)))
-            .await?;
+        let (mut due, stamp) = db::read!(self.db, |tx| Ok::<_, Error>((
+            sweep::due(tx, now).await?,
+            sweep_store::find_stamp(tx).await?
+        )))?;
         let overdue = due.iter().filter_map(|check| check.state.next_look()).filter(|at| *at <= now).min();
         self.metrics.sweep_lateness(overdue.map_or(Span::ZERO, |at| now - at));
         let fresh = stamp.is_some_and(|at| now - at < STALE_AFTER && at - now < STALE_AFTER);
         if !fresh {
             self.stamp().await.map_err(|Unavailable| JobError::Blind)?;
-            due = self.db.read(async |tx| sweep::due(tx, now).await).await?;
+            due = db::read!(self.db, |tx| sweep::due(tx, now).await)?;
         }
         let mut flips = 0;
         while !due.is_empty() {
             let swept = self.sweep_batch(&due, now).await?;
             flips += swept.flips.len();
             self.report(&swept);
-            due = self.db.read(async |tx| sweep::due(tx, now).await).await?;
+            due = db::read!(self.db, |tx| sweep::due(tx, now).await)?;
         }
         if flips > 0 {
             self.flipped.notify_one();
@@ -136,7 +133,7 @@ impl App {
 
     /// Judges one batch; where one of its checks makes the transaction fail, each by itself.
     async fn sweep_batch(&self, due: &[Check], now: Time) -> Result<Swept> {
-        match self.db.write(async |tx| sweep::sweep(tx, due, now).await).await {
+        match db::write!(self.db, |tx| sweep::sweep(tx, due, now).await) {
             Err(Error::Database(error)) if fault(&error) == Fault::Unavailable => Err(Error::Database(error)),
             Err(error) => {
                 tracing::error!(%error, "a batch of the sweep failed; its checks are judged one by one");
@@ -150,12 +147,12 @@ impl App {
         let mut all = Swept::default();
         for check in due {
             let alone = std::slice::from_ref(check);
-            match self.db.write(async |tx| sweep::sweep(tx, alone, now).await).await {
+            match db::write!(self.db, |tx| sweep::sweep(tx, alone, now).await) {
                 Ok(swept) => all.flips.extend(swept.flips),
                 Err(error) => {
                     let why = "it could not be judged; the log says why";
                     tracing::error!(check = check.id, %error, "a check could not be judged");
-                    self.db.write(async |tx| sweep::set_aside(tx, check, why, now).await).await?;
+                    db::write!(self.db, |tx| sweep::set_aside(tx, check, why, now).await)?;
                     all.set_aside.push((check.id, why.to_owned()));
                 }
             }
@@ -196,7 +193,7 @@ impl App {
                 break;
             }
         }
-        let oldest = self.db.read(async |tx| crate::alerts::store::find_oldest_due(tx).await).await?;
+        let oldest = db::read!(self.db, |tx| crate::alerts::store::find_oldest_due(tx).await)?;
         let waits = oldest.map_or(Span::ZERO, |at| (self.clock.now() - at).max(Span::ZERO));
         self.metrics.oldest_undelivered(waits);
         Ok(looked_at)
@@ -225,19 +222,18 @@ impl App {
     pub async fn care(&self) -> Result<usize> {
         let now = self.clock.now();
         let mut done = deliver::release_held(&self.db, &self.settings.plans, now).await?;
-        let untold = self.db.read(async |tx| sweep_store::list_untold_accounts(tx).await).await?;
+        let untold = db::read!(self.db, |tx| sweep_store::list_untold_accounts(tx).await)?;
         for account in untold {
-            let told = self.db.write(async |tx| sweep::unseen::tell_account(tx, &account, now).await).await?;
+            let told = db::write!(self.db, |tx| sweep::unseen::tell_account(tx, &account, now).await)?;
             done += usize::from(told);
         }
         let before = now - checks::state::RUN_LIFE;
-        let runs =
-            self.db.read(async |tx| checks::store::list_expired_runs(tx, before, EXPIRY_BATCH).await).await?;
+        let runs = db::read!(self.db, |tx| checks::store::list_expired_runs(tx, before, EXPIRY_BATCH).await)?;
         for run in &runs {
-            let expired = self.db.write(async |tx| checks::store::expire_run(tx, run).await).await?;
+            let expired = db::write!(self.db, |tx| checks::store::expire_run(tx, run).await)?;
             done += usize::from(expired);
         }
-        self.db.write(async |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await).await?;
+        db::write!(self.db, |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await)?;
         Ok(done)
     }
 
@@ -260,12 +256,9 @@ impl App {
     /// The database's.
     pub async fn unready(&self) -> Result<Option<String>> {
         let now = self.clock.now();
-        let (due, oldest) = self
-            .db
-            .read(async |tx| {
-                Ok::<_, Error>((sweep::due(tx, now).await?, crate::alerts::store::find_oldest_due(tx).await?))
-            })
-            .await?;
+        let (due, oldest) = db::read!(self.db, |tx| {
+            Ok::<_, Error>((sweep::due(tx, now).await?, crate::alerts::store::find_oldest_due(tx).await?))
+        })?;
         let overdue = due.iter().filter_map(|check| check.state.wake_at).min();
         if let Some(at) = overdue.filter(|at| now - *at > READY_LATENESS) {
             return Ok(Some(format!("the sweep is {} s late", (now - at).as_seconds())));

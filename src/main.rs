@@ -40,11 +40,16 @@ fn fail(reason: &str) -> ExitCode {
 
 /// Logs to standard error, so that standard output holds only what a command was asked for.
 fn log(settings: &Settings) -> Result<(), String> {
-    let filter = EnvFilter::try_new(&settings.log_filter).map_err(|error| format!("FLATLINE_LOG: {error}"))?;
+    let filter =
+        EnvFilter::try_new(&settings.log_filter).map_err(|error| format!("FLATLINE_LOG: {error}"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
-    if settings.log_json { builder.json().init() } else { builder.init() }
+    if settings.log_json {
+        builder.json().init()
+    } else {
+        builder.init()
+    }
     Ok(())
 }

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::checks::Gap;
 use crate::config::Plans;
-use crate::db::{Db, Fault, fault};
+use crate::db::{self, Db, Fault, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::pings::{self, Outcome, Ping};
@@ -128,7 +128,7 @@ impl Worker {
             for answer in stamps {
                 let stamped = self.stamp().await;
                 // A caller that gave up waiting needs no answer.
-                drop(answer.send(stamped));
+                let _ = answer.send(stamped);
             }
         }
     }
@@ -168,30 +168,24 @@ impl Worker {
 
     async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
         let blind = self.blind();
-        let outcomes = self
-            .db
-            .write(async |tx| {
-                if let Some(gap) = blind {
-                    witness::note_outage(tx, gap).await?;
-                }
-                pings::record(tx, &self.plans, group).await
-            })
-            .await;
+        let outcomes = db::write!(self.db, |tx| {
+            if let Some(gap) = blind {
+                witness::note_outage(tx, gap).await?;
+            }
+            pings::record(tx, &self.plans, group).await
+        });
         self.see(outcomes.as_ref().err(), blind);
         outcomes
     }
 
     async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
         let blind = self.blind();
-        let stamped = self
-            .db
-            .write(async |tx| {
-                if let Some(gap) = blind {
-                    witness::note_outage(tx, gap).await?;
-                }
-                witness::stamp(tx, self.clock.now()).await
-            })
-            .await;
+        let stamped = db::write!(self.db, |tx| {
+            if let Some(gap) = blind {
+                witness::note_outage(tx, gap).await?;
+            }
+            witness::stamp(tx, self.clock.now()).await
+        });
         self.see(stamped.as_ref().err(), blind);
         stamped.map_err(|error| {
             tracing::error!(%error, "the witness could not stamp");

@@ -24,7 +24,8 @@ use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
 use crate::metrics::Metrics;
-use crate::recorder::{Worker, recorder};
+use crate::recorder::{Unavailable, Worker, recorder};
+use crate::sweep::witness::Stamped;
 use crate::time::Clock;
 use crate::{accounts, http, jobs};
 
@@ -58,7 +59,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let settings = Arc::new(settings);
     let metrics = Arc::new(Metrics::default());
     let now = clock.now();
-    let instance = db.write(async |tx| accounts::instance(tx, now).await).await?;
+    let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
     let senders = Senders::new(&settings, &instance.secret).map_err(ServeError::Setting)?;
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
@@ -89,7 +90,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let (app, worker) = build(db, settings, Clock::System).await?;
     let recording = tokio::spawn(worker.run());
     // Before the first sweep, so that it knows for how long nobody was there to take pings.
-    drop(app.stamp().await);
+    note(app.stamp().await);
     let mut scheduler = jobs::start(&app).await?;
     let delivering = tokio::spawn(deliver_at_once(Arc::clone(&app)));
     if let Ok(address) = listener.local_addr() {
@@ -102,7 +103,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     if let Err(error) = scheduler.shutdown().await {
         tracing::error!(%error, "the jobs did not stop in order");
     }
-    drop(app.stamp().await);
+    note(app.stamp().await);
     let db = app.db.clone();
     drop(app);
     if tokio::time::timeout(DRAIN, recording).await.is_err() {
@@ -128,6 +129,12 @@ fn warn_about(settings: &Settings) {
     if settings.smtp_url.is_none() {
         let folder = settings.data_dir.join("outbox");
         tracing::warn!(folder = %folder.display(), "no FLATLINE_SMTP_URL: mails are written to files");
+    }
+}
+
+fn note(stamped: Result<Stamped, Unavailable>) {
+    if stamped.is_err() {
+        tracing::error!("the witness could not stamp; a gap will be noted");
     }
 }
 

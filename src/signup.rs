@@ -61,8 +61,7 @@ pub async fn sign_up(
     }
     accounts::instance(tx, now).await?;
     let plan = find(applicant.plan.as_deref().unwrap_or(default_plan))?;
-    let account_id =
-        accounts::store::create_account(tx, id::uuid(), &plan.name, &plan.digest(), now).await?;
+    let account_id = accounts::store::create_account(tx, id::uuid(), &plan.name, &plan.digest(), now).await?;
     let is_operator = accounts::store::claim_operator(tx, account_id).await?;
     let plan: &Plan = match applicant.plan {
         None if is_operator => find(OPERATOR_PLAN)?,

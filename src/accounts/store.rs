@@ -81,7 +81,13 @@ pub async fn claim_operator(tx: &mut WriteTx, account_id: i64) -> Result<bool> {
     Ok(tx.change(CLAIM_OPERATOR).bind(account_id).count().await? == 1)
 }
 
-pub async fn create_account(tx: &mut WriteTx, uuid: Uuid, plan: &str, digest: &str, now: Time) -> Result<i64> {
+pub async fn create_account(
+    tx: &mut WriteTx,
+    uuid: Uuid,
+    plan: &str,
+    digest: &str,
+    now: Time,
+) -> Result<i64> {
     let change = tx.change(CREATE_ACCOUNT).bind(uuid).bind(plan.to_owned()).bind(digest.to_owned()).bind(now);
     returned(change.maybe().await?)
 }
@@ -177,7 +183,13 @@ pub async fn find_project(tx: &mut ReadTx, id: i64) -> Result<Option<Project>> {
     Ok(tx.query(FIND_PROJECT).bind(id).maybe().await?)
 }
 
-pub async fn create_member(tx: &mut WriteTx, project_id: i64, user_id: i64, role: Role, now: Time) -> Result<()> {
+pub async fn create_member(
+    tx: &mut WriteTx,
+    project_id: i64,
+    user_id: i64,
+    role: Role,
+    now: Time,
+) -> Result<()> {
     tx.change(CREATE_MEMBER).bind(project_id).bind(user_id).bind(role).bind(now).count().await?;
     Ok(())
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use uuid::Uuid;
 
 use super::send::{Outcome, Senders};
@@ -15,7 +16,7 @@ use super::{DeliveryState, Message, letters};
 use crate::accounts::{self, Account, Charge};
 use crate::checks::Status;
 use crate::config::Plans;
-use crate::db::{Db, WriteTx};
+use crate::db::{self, Db, WriteTx};
 use crate::error::Result;
 use crate::id;
 use crate::metrics::Metrics;
@@ -51,24 +52,27 @@ impl Deliverer<'_> {
     /// The database's. What was claimed is free again when its lease ends.
     pub async fn run_once(&self) -> Result<usize> {
         let now = self.clock.now();
-        let due = self.db.read(async |tx| store::list_claimable(tx, now, BATCH).await).await?;
+        let due = db::read!(self.db, |tx| store::list_claimable(tx, now, BATCH).await)?;
         if due.is_empty() {
             return Ok(0);
         }
         let looked_at = due.len();
-        let claimed = self.db.write(async |tx| claim_all(tx, self.plans, &due, now).await).await?;
-        let sends = claimed.iter().map(|delivery| self.send(delivery));
-        let outcomes: Vec<Result<()>> = futures_util::stream::iter(sends)
-            .buffer_unordered(usize::try_from(BATCH).unwrap_or(1))
-            .collect()
-            .await;
-        outcomes.into_iter().collect::<Result<()>>()?;
+        let claimed = db::write!(self.db, |tx| claim_all(tx, self.plans, &due, now).await)?;
+        let mut sending = FuturesUnordered::new();
+        for delivery in &claimed {
+            sending.push(self.send(delivery));
+        }
+        let mut first_error = Ok(());
+        while let Some(sent) = sending.next().await {
+            first_error = first_error.and(sent);
+        }
+        first_error?;
         Ok(looked_at)
     }
 
     async fn send(&self, delivery: &Claimed) -> Result<()> {
         let now = self.clock.now();
-        let message = self.db.read(async |tx| super::message(tx, delivery, now).await).await?;
+        let message = db::read!(self.db, |tx| super::message(tx, delivery, now).await)?;
         let Some(message) = message else { return Ok(()) };
         let outcome = self.attempt(&message).await;
         self.settle(delivery, &message, outcome).await
@@ -88,22 +92,19 @@ impl Deliverer<'_> {
         let now = self.clock.now();
         let settlement = settlement(delivery, &outcome, id::fraction(), now);
         let token = delivery.claim.unwrap_or_default();
-        let settled = self
-            .db
-            .write(async |tx| {
-                let settled = store::settle(tx, delivery.id, token, &settlement).await?;
-                match &outcome {
-                    Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
-                    Outcome::Retry { why, .. } | Outcome::Failed { why } => {
-                        store::note_error(tx, delivery.channel_id, why).await?;
-                    }
-                    Outcome::Disable { why } => {
-                        store::disable_channel(tx, delivery.channel_id, why, now).await?;
-                    }
+        let settled = db::write!(self.db, |tx| {
+            let settled = store::settle(tx, delivery.id, token, &settlement).await?;
+            match &outcome {
+                Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
+                Outcome::Retry { why, .. } | Outcome::Failed { why } => {
+                    store::note_error(tx, delivery.channel_id, why).await?;
                 }
-                Ok::<_, crate::error::Error>(settled)
-            })
-            .await?;
+                Outcome::Disable { why } => {
+                    store::disable_channel(tx, delivery.channel_id, why, now).await?;
+                }
+            }
+            Ok::<_, crate::error::Error>(settled)
+        })?;
         if settled {
             self.count(message, &settlement, now);
         }
@@ -179,8 +180,7 @@ async fn is_overtaken(tx: &mut WriteTx, delivery: &Claimed) -> Result<bool> {
     if delivery.tells != Status::Down {
         return Ok(false);
     }
-    let after =
-        store::find_delivery_after(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    let after = store::find_delivery_after(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
     Ok(after.is_some_and(|after| after.tells == Status::Up))
 }
 
@@ -189,8 +189,7 @@ async fn is_owed(tx: &mut WriteTx, delivery: &Claimed) -> Result<bool> {
     if delivery.tells != Status::Up {
         return Ok(false);
     }
-    let before =
-        store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    let before = store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
     Ok(before.is_some_and(|before| before.tells == Status::Down && before.state == DeliveryState::Sent))
 }
 
@@ -207,10 +206,10 @@ async fn hold(tx: &mut WriteTx, account: &Account, delivery: &Claimed, now: Time
 /// # Errors
 /// The database's.
 pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
-    let accounts = db.read(async |tx| store::list_held_accounts(tx).await).await?;
+    let accounts = db::read!(db, |tx| store::list_held_accounts(tx).await)?;
     let mut released = 0;
     for account_id in accounts {
-        released += db.write(async |tx| release_held_of(tx, plans, account_id, now).await).await?;
+        released += db::write!(db, |tx| release_held_of(tx, plans, account_id, now).await)?;
     }
     Ok(released)
 }
@@ -255,7 +254,11 @@ fn settlement(delivery: &Claimed, outcome: &Outcome, jitter: f64, now: Time) -> 
 pub(super) fn next_attempt(attempts: i64, asked: Option<Span>, jitter: f64, now: Time) -> Time {
     let doubled = FIRST_BACKOFF.0.saturating_mul(1 << (attempts - 1).clamp(0, 20));
     let wait = doubled.min(LONGEST_BACKOFF.0);
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a wait of at most an hour")]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "a wait of at most an hour"
+    )]
     let wait = (wait as f64 * (0.75 + 0.5 * jitter)) as i64;
     let asked = asked.unwrap_or(Span::ZERO).min(LONGEST_RETRY_AFTER);
     now + Span::millis(wait).max(asked)

@@ -5,7 +5,7 @@ use super::send::{Outcome, Senders};
 use super::store::{self, NewLetter, Settlement, StoredLetter};
 use super::{DeliveryState, deliver, words};
 use crate::accounts::{self, Account};
-use crate::db::{Db, WriteTx};
+use crate::db::{self, Db, WriteTx};
 use crate::error::Result;
 use crate::id;
 use crate::time::{Clock, Span, Time};
@@ -48,7 +48,7 @@ pub async fn write(tx: &mut WriteTx, account_id: i64, text: words::LetterText, n
 /// The database's.
 pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize> {
     let now = clock.now();
-    let due = db.read(async |tx| store::list_claimable_letters(tx, now, BATCH).await).await?;
+    let due = db::read!(db, |tx| store::list_claimable_letters(tx, now, BATCH).await)?;
     for letter in &due {
         send(db, senders, clock, letter).await?;
     }
@@ -58,14 +58,14 @@ pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize
 async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) -> Result<()> {
     let (now, token) = (clock.now(), deliver::token());
     let until = now + deliver::LEASE;
-    let ours = db.write(async |tx| store::claim_letter(tx, letter.id, token, until, now).await).await?;
+    let ours = db::write!(db, |tx| store::claim_letter(tx, letter.id, token, until, now).await)?;
     if !ours {
         return Ok(());
     }
     let outcome = senders.send_letter(letter, now).await;
     let now = clock.now();
     let settlement = settlement(letter, &outcome, now);
-    db.write(async |tx| store::settle_letter(tx, letter.id, token, &settlement).await).await?;
+    db::write!(db, |tx| store::settle_letter(tx, letter.id, token, &settlement).await)?;
     tracing::info!(letter = %letter.uuid, result = settlement.state.word(), outcome = %settlement.outcome, "letter");
     Ok(())
 }
@@ -74,7 +74,9 @@ fn settlement(letter: &StoredLetter, outcome: &Outcome, now: Time) -> Settlement
     let next = deliver::next_attempt(letter.attempts + 1, None, id::fraction(), now);
     let (state, text) = match outcome {
         Outcome::Sent { note } => (DeliveryState::Sent, note.clone()),
-        Outcome::Retry { why, .. } if next <= letter.created_at + GIVE_UP_AFTER => (DeliveryState::Due, why.clone()),
+        Outcome::Retry { why, .. } if next <= letter.created_at + GIVE_UP_AFTER => {
+            (DeliveryState::Due, why.clone())
+        }
         Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => {
             (DeliveryState::GivenUp, why.clone())
         }

@@ -131,17 +131,14 @@ pub async fn flipped(
 ///
 /// # Errors
 /// The database's.
-pub async fn message(
-    tx: &mut ReadTx,
-    delivery: &store::Claimed,
-    now: Time,
-) -> Result<Option<Message>> {
+pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> Result<Option<Message>> {
     let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
     let Some(channel) = store::find_channel(tx, delivery.channel_id).await? else { return Ok(None) };
     let Some(flip) = checks::store::find_flip(tx, delivery.flip_id).await? else { return Ok(None) };
     let before = checks::store::find_flip_before(tx, check.id, flip.id).await?;
     let project = crate::accounts::store::find_project(tx, check.project_id).await?;
-    let previous = store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    let previous =
+        store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
     let last_ping = last_ping(tx, &flip).await?;
     let also_down = store::list_also_down(tx, check.project_id, check.id).await?;
     let also_told = store::list_also_told(tx, flip.id, channel.id).await?;

@@ -330,7 +330,13 @@ pub async fn list_claimable(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Ve
 }
 
 /// The delivery under its lease, if it was still free: see [`CLAIM`].
-pub async fn claim(tx: &mut WriteTx, seen: &Claimed, token: Uuid, until: Time, now: Time) -> Result<Option<Claimed>> {
+pub async fn claim(
+    tx: &mut WriteTx,
+    seen: &Claimed,
+    token: Uuid,
+    until: Time,
+    now: Time,
+) -> Result<Option<Claimed>> {
     let change = tx.change(CLAIM).bind(now).bind(token).bind(until).bind(seen.id).bind(seen.attempts);
     Ok(change.maybe().await?)
 }
@@ -343,7 +349,12 @@ pub async fn supersede(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(SUPERSEDE).bind(now).bind(id).count().await? == 1)
 }
 
-pub async fn find_delivery_after(tx: &mut ReadTx, check_id: i64, channel_id: i64, id: i64) -> Result<Option<Neighbour>> {
+pub async fn find_delivery_after(
+    tx: &mut ReadTx,
+    check_id: i64,
+    channel_id: i64,
+    id: i64,
+) -> Result<Option<Neighbour>> {
     Ok(tx.query(FIND_DELIVERY_AFTER).bind(check_id).bind(channel_id).bind(id).maybe().await?)
 }
 
@@ -358,7 +369,8 @@ pub async fn find_delivery_before(
 
 /// Whether the lease was still held: see [`SETTLE`].
 pub async fn settle(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlement) -> Result<bool> {
-    let change = tx.change(SETTLE).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
+    let change =
+        tx.change(SETTLE).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
     Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
 }
 
@@ -400,7 +412,8 @@ pub async fn find_oldest_due(tx: &mut ReadTx) -> Result<Option<Time>> {
 /// when.
 pub async fn list_also_down(tx: &mut ReadTx, project_id: i64, check_id: i64) -> Result<Vec<(String, Time)>> {
     let rows = tx.query(LIST_ALSO_DOWN).bind(project_id).bind(check_id).all::<DownCheck>().await?;
-    let named = |row: DownCheck| (if row.name.is_empty() { row.uuid.to_string() } else { row.name }, row.since_at);
+    let named =
+        |row: DownCheck| (if row.name.is_empty() { row.uuid.to_string() } else { row.name }, row.since_at);
     Ok(rows.into_iter().map(named).collect())
 }
 

@@ -19,7 +19,9 @@ pub struct Urls {
 #[derive(Clone, Debug)]
 pub enum Access {
     /// With the uuid, its URLs, and the uuids of the assigned channels, sorted and comma-joined.
-    Full { channels: String },
+    Full {
+        channels: String,
+    },
     Readonly,
 }
 

@@ -143,7 +143,9 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Too soon; nothing is written. It may come again at `retry_at`.
-    Refused { retry_at: Time },
+    Refused {
+        retry_at: Time,
+    },
     Taken(Box<Taken>),
 }
 
@@ -254,8 +256,7 @@ fn finish(state: &State, rules: &Rules, arrival: &Arrival, signal: Signal, now: 
         state.last_start_at.is_some() && (same_run || signal == Signal::Fail || arrival.rid.is_none());
     let closes = arrival.run_started_at.is_some();
     let new = if signal == Signal::Success { Status::Up } else { Status::Down };
-    let floor =
-        if new != state.status || closes || ends_supervision { Floor::Free } else { Floor::Repeat };
+    let floor = if new != state.status || closes || ends_supervision { Floor::Free } else { Floor::Repeat };
 
     let mut taken = draft(state, signal, floor);
     taken.duration = arrival.run_started_at.map(|started| now - started).filter(|span| *span >= Span::ZERO);

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::mail::Address;
 use crate::signup::{self, Applicant};
 use crate::time::Clock;
-use crate::{accounts, id, plans};
+use crate::{accounts, db, id, plans};
 
 const PASSWORD_MIN_CHARS: usize = 8;
 
@@ -69,11 +69,9 @@ async fn create(
     let applicant = Applicant { email, password_hash, plan };
     let db = open(settings).await?;
     let now = Clock::System.now();
-    let new = db
-        .write(async |tx| {
-            signup::sign_up(tx, &settings.plans, &settings.default_plan, &applicant, now).await
-        })
-        .await?;
+    let new = db::write!(db, |tx| {
+        signup::sign_up(tx, &settings.plans, &settings.default_plan, &applicant, now).await
+    })?;
     let sign_in_url = new.sign_in_token.map(|token| format!("{}/sign-in/{token}", settings.site_url));
     if json {
         let created = Created {
@@ -121,12 +119,10 @@ async fn change_plan(settings: &Settings, email: &str, name: &str) -> Result<Exi
     };
     let email = email.to_lowercase();
     let db = open(settings).await?;
-    let changed = db
-        .write(async |tx| {
-            let user = accounts::store::find_user_by_email(tx, &email).await?.ok_or(Error::NotFound)?;
-            plans::change(tx, user.account_id, plan).await
-        })
-        .await;
+    let changed = db::write!(db, |tx| {
+        let user = accounts::store::find_user_by_email(tx, &email).await?.ok_or(Error::NotFound)?;
+        plans::change(tx, user.account_id, plan).await
+    });
     match changed {
         Ok(()) => {
             say(&format!("{email} is on plan {name}"));

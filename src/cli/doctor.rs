@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::{Failure, say};
 use crate::accounts;
 use crate::checks;
-use crate::db::Db;
+use crate::db::{self, Db};
 use crate::error::Error;
 
 pub async fn run(db: &Db) -> Result<ExitCode, Failure> {
@@ -26,7 +26,7 @@ pub async fn run(db: &Db) -> Result<ExitCode, Failure> {
 /// # Errors
 /// The database's.
 pub async fn examine(db: &Db) -> Result<Vec<String>, Error> {
-    db.read(async |tx| {
+    db::read!(db, |tx| {
         let accounts = accounts::store::list_accounts(tx).await?;
         let counted = checks::store::count_by_account(tx).await?;
         let counted: HashMap<i64, i64> = counted.into_iter().map(|row| (row.id, row.number)).collect();
@@ -44,5 +44,4 @@ pub async fn examine(db: &Db) -> Result<Vec<String>, Error> {
         }
         Ok(findings)
     })
-    .await
 }

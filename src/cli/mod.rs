@@ -16,7 +16,12 @@ use crate::db::{self, Db};
 
 /// A heartbeat monitor: jobs ping a URL, and people hear when the pings stop.
 #[derive(Debug, Parser)]
-#[command(name = "flatline", version, about, after_help = "Settings are environment variables; the README lists them.")]
+#[command(
+    name = "flatline",
+    version,
+    about,
+    after_help = "Settings are environment variables; the README lists them."
+)]
 pub struct Args {
     /// What to do; `serve` if nothing is said.
     #[command(subcommand)]

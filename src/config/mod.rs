@@ -215,7 +215,11 @@ impl Source<'_> {
         let text = self.optional(name).unwrap_or_else(default);
         let text = text.trim_end_matches('/').to_owned();
         match url::Url::parse(&text) {
-            Ok(url) if ["http", "https"].contains(&url.scheme()) && url.query().is_none() && url.has_host() => Ok(text),
+            Ok(url)
+                if ["http", "https"].contains(&url.scheme()) && url.query().is_none() && url.has_host() =>
+            {
+                Ok(text)
+            }
             _ => Err(error(name, format!("'{text}' is not an http or https URL"))),
         }
     }
@@ -278,7 +282,10 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> Result<Settings, SettingError> {
         Settings::read(|name| {
-            pairs.iter().find(|(key, _)| format!("{PREFIX}{key}") == name).map(|(_, value)| (*value).to_owned())
+            pairs
+                .iter()
+                .find(|(key, _)| format!("{PREFIX}{key}") == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 

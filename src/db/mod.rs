@@ -1,28 +1,28 @@
 //! One SQL text, two engines. This folder is the only code that names an engine.
 //!
-//! The edge owns the transaction: `db.read(async |tx| ..)` sees one consistent snapshot and cannot write (a
-//! [`ReadTx`] has no `change`); `db.write(async |tx| ..)` commits when its work returns `Ok` and rolls back
-//! otherwise. Work handed to `write` may run again after a deadlock, so it does nothing but speak to its
+//! The edge owns the transaction: `db::read!(db, |tx| ..)` sees one consistent snapshot and cannot write (a
+//! [`ReadTx`] has no `change`); `db::write!(db, |tx| ..)` commits when its work returns `Ok` and rolls back
+//! otherwise. Work handed to `write!` may run again after a deadlock, so it does nothing but speak to its
 //! transaction: no hashing, rendering, sending. SQLite has one writer, and every write transaction begins
 //! `IMMEDIATE`; PostgreSQL writes at READ COMMITTED, so guards must hold against commits that happen meanwhile.
 
 mod classify;
 mod open;
+mod scope;
 mod statement;
 mod text;
 
 pub use classify::{Fault, fault};
 pub use open::{OpenError, Url};
-pub use statement::{Bind, Change, FromSql, Query, Statement};
+pub use scope::WRITE_ATTEMPTS;
+pub(crate) use scope::{read, write};
 pub(crate) use statement::statements;
+pub use statement::{Bind, Change, FromSql, Query, Statement};
 pub(crate) use text::text_enum;
 
 use std::ops::{Deref, DerefMut};
 
 use sqlx::{Pool, Postgres, Sqlite, Transaction};
-
-/// How often a write is tried when the engine asks for it (deadlock, serialisation failure).
-const WRITE_ATTEMPTS: u32 = 5;
 
 /// A database of either engine; clones share its connections.
 #[derive(Clone)]
@@ -84,7 +84,7 @@ impl WriteTx {
 }
 
 impl Db {
-    /// Opens a snapshot; for work that does not fit a closure, prefer [`Db::read`].
+    /// Opens a snapshot; for work that does not fit a closure, prefer `read!`.
     ///
     /// # Errors
     /// No connection could be had in time.
@@ -97,7 +97,7 @@ impl Db {
         }))
     }
 
-    /// Opens a write transaction; for work that does not fit a closure, prefer [`Db::write`].
+    /// Opens a write transaction; for work that does not fit a closure, prefer `write!`.
     ///
     /// # Errors
     /// No connection could be had in time, or (SQLite) another process holds the write lock.
@@ -106,50 +106,6 @@ impl Db {
             Engine::Sqlite { writer, .. } => Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
             Engine::Postgres(pool) => Conn::Postgres(pool.begin().await?),
         })))
-    }
-
-    /// Runs `work` on one consistent snapshot.
-    ///
-    /// # Errors
-    /// What `work` returns, or that no connection could be had.
-    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        E: From<sqlx::Error>,
-        F: AsyncFnOnce(&mut ReadTx) -> Result<T, E>,
-    {
-        let mut tx = self.begin_read().await?;
-        work(&mut tx).await
-    }
-
-    /// Runs `work` in one write transaction: durable when this returns `Ok`, undone otherwise; run again where
-    /// the engine broke a deadlock by it.
-    ///
-    /// # Errors
-    /// What `work` returns, or that the engine could not take the transaction.
-    pub async fn write<T, E, F>(&self, mut work: F) -> Result<T, E>
-    where
-        E: From<sqlx::Error> + AsDatabase,
-        F: AsyncFnMut(&mut WriteTx) -> Result<T, E>,
-    {
-        let mut attempt = 1;
-        loop {
-            let outcome = self.attempt(&mut work).await;
-            match outcome {
-                Err(error) if attempt < WRITE_ATTEMPTS && error.asks_to_retry() => attempt += 1,
-                outcome => return outcome,
-            }
-        }
-    }
-
-    async fn attempt<T, E, F>(&self, work: &mut F) -> Result<T, E>
-    where
-        E: From<sqlx::Error>,
-        F: AsyncFnMut(&mut WriteTx) -> Result<T, E>,
-    {
-        let mut tx = self.begin_write().await?;
-        let out = work(&mut tx).await?;
-        tx.commit().await?;
-        Ok(out)
     }
 
     /// Whether this process is the only one that can write: true for SQLite's embedded file as a rule, never

@@ -123,7 +123,8 @@ fn sqlite_options(path: &Path) -> SqliteConnectOptions {
 async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
     let engine = "SQLite";
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|source| OpenError::File { path: folder.to_owned(), source })?;
+        std::fs::create_dir_all(folder)
+            .map_err(|source| OpenError::File { path: folder.to_owned(), source })?;
     }
     create_private(path, false)?;
     let options = sqlite_options(path);
@@ -192,7 +193,9 @@ async fn dump_postgres(url: &url::Url, file: &Path) -> Result<(), OpenError> {
         command.env("PGPASSWORD", password.decode_utf8_lossy().as_ref());
     }
     let output = command.output().await.map_err(|error| {
-        OpenError::Backup(format!("pg_dump could not be started ({error}); install PostgreSQL's client programs"))
+        OpenError::Backup(format!(
+            "pg_dump could not be started ({error}); install PostgreSQL's client programs"
+        ))
     })?;
     if output.status.success() {
         return Ok(());

@@ -26,7 +26,10 @@ macro_rules! statements {
 pub(crate) use statements;
 
 /// A value that both engines take as a parameter.
-pub trait Bind: for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres> {}
+pub trait Bind:
+    for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>
+{
+}
 impl<T> Bind for T where
     T: for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>
 {
@@ -66,7 +69,9 @@ impl<'c> Bound<'c> {
 
     async fn maybe<R: FromSql>(self, sql: &'static str) -> sqlx::Result<Option<R>> {
         match self {
-            Self::Sqlite(tx, arguments) => sqlx::query_as_with(sql, arguments).fetch_optional(&mut **tx).await,
+            Self::Sqlite(tx, arguments) => {
+                sqlx::query_as_with(sql, arguments).fetch_optional(&mut **tx).await
+            }
             Self::Postgres(tx, arguments) => {
                 sqlx::query_as_with(sql, arguments).fetch_optional(&mut **tx).await
             }

@@ -24,11 +24,7 @@ async fn readyz(State(app): State<Arc<App>>) -> Response {
     let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
     match app.unready().await {
         Ok(None) => {
-            let text = format!(
-                "OK\nflatline {}\ndatabase {}\n",
-                env!("CARGO_PKG_VERSION"),
-                app.db.engine(),
-            );
+            let text = format!("OK\nflatline {}\ndatabase {}\n", env!("CARGO_PKG_VERSION"), app.db.engine(),);
             (plain, text).into_response()
         }
         Ok(Some(reason)) => (StatusCode::SERVICE_UNAVAILABLE, plain, format!("{reason}\n")).into_response(),

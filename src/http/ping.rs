@@ -165,11 +165,14 @@ fn address_of(path: &str) -> Result<Address, BadAddress> {
         Some("log") => (Signal::Log, None),
         Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             // A number too large for any integer is just as much over 255.
-            let status: u8 = digits.trim_start_matches('0').parse().or_else(|error| {
-                let zero = digits.bytes().all(|byte| byte == b'0');
-                if zero { Ok(0) } else { Err(error) }
-            })
-            .map_err(|_| BadAddress::Url)?;
+            let status: u8 = digits
+                .trim_start_matches('0')
+                .parse()
+                .or_else(|error| {
+                    let zero = digits.bytes().all(|byte| byte == b'0');
+                    if zero { Ok(0) } else { Err(error) }
+                })
+                .map_err(|_| BadAddress::Url)?;
             (if status == 0 { Signal::Success } else { Signal::Fail }, Some(status))
         }
         Some(_) => return Err(BadAddress::NotFound),
@@ -260,7 +263,8 @@ mod tests {
         assert_eq!(run_id(Some("a=1&create=1")), Ok(None));
         assert_eq!(run_id(Some(&format!("rid=x&rid={UUID}"))), Ok(canonical_uuid(UUID)));
         assert_eq!(run_id(Some(&format!("rid={}", UUID.to_uppercase()))), Ok(canonical_uuid(UUID)));
-        for bad in ["rid", "rid=", "rid=1", "rid=3f2b8c1e6a4d4c1b9e7f0a1b2c3d4e5f", &format!("rid={UUID}%0a")] {
+        for bad in ["rid", "rid=", "rid=1", "rid=3f2b8c1e6a4d4c1b9e7f0a1b2c3d4e5f", &format!("rid={UUID}%0a")]
+        {
             assert_eq!(run_id(Some(bad)), Err(BadAddress::RunId), "{bad}");
         }
     }

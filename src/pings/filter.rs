@@ -29,7 +29,11 @@ pub fn keyword_signal(settings: &Settings, text: &str) -> Signal {
 }
 
 fn contains_any(text: &str, keywords: &str) -> bool {
-    keywords.split(',').map(str::trim).filter(|keyword| !keyword.is_empty()).any(|keyword| text.contains(keyword))
+    keywords
+        .split(',')
+        .map(str::trim)
+        .filter(|keyword| !keyword.is_empty())
+        .any(|keyword| text.contains(keyword))
 }
 
 #[cfg(test)]

@@ -58,7 +58,10 @@ pub enum Outcome {
     /// The status changed once more within a floor; the sweep tells where it ends.
     Merged,
     Unknown,
-    TooFast { min_interval: Span, retry_after: Span },
+    TooFast {
+        min_interval: Span,
+        retry_after: Span,
+    },
 }
 
 /// Records a group of pings and answers each, in the order given.

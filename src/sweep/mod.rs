@@ -58,7 +58,13 @@ pub async fn sweep(tx: &mut WriteTx, due: &[Check], now: Time) -> Result<Swept> 
     Ok(swept)
 }
 
-async fn sweep_one(tx: &mut WriteTx, check: &Check, gaps: &[Gap], now: Time, swept: &mut Swept) -> Result<()> {
+async fn sweep_one(
+    tx: &mut WriteTx,
+    check: &Check,
+    gaps: &[Gap],
+    now: Time,
+    swept: &mut Swept,
+) -> Result<()> {
     if let Err(why) = check.settings.schedule() {
         checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
         swept.set_aside.push((check.id, why));

@@ -84,7 +84,8 @@ impl Caller {
         if found.readonly && need == Need::Write {
             return Err(ApiFailure::WrongKey);
         }
-        let project = accounts::store::find_project(tx, found.project_id).await?.ok_or(ApiFailure::WrongKey)?;
+        let project =
+            accounts::store::find_project(tx, found.project_id).await?.ok_or(ApiFailure::WrongKey)?;
         Ok(Opened { project, readonly: found.readonly })
     }
 }

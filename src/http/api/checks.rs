@@ -17,7 +17,7 @@ use crate::alerts::{self, Channel};
 use crate::app::App;
 use crate::checks::json::{Access, CheckJson};
 use crate::checks::{self, Check, Created, Settings};
-use crate::db::{ReadTx, WriteTx};
+use crate::db::{self, ReadTx, WriteTx};
 use crate::id;
 use crate::pause::{self, Turned};
 use crate::removal;
@@ -28,25 +28,26 @@ struct CheckList {
     checks: Vec<CheckJson>,
 }
 
-pub async fn list(State(app): State<Arc<App>>, version: Version, caller: Caller) -> Result<Response, ApiFailure> {
+pub async fn list(
+    State(app): State<Arc<App>>,
+    version: Version,
+    caller: Caller,
+) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let checks = app
-        .db
-        .read(async |tx| {
-            let opened = caller.open(tx, Need::Read).await?;
-            let checks = checks::store::list(tx, opened.project.id).await?;
-            let assigned = alerts::store::list_assigned(tx, opened.project.id).await?;
-            let mut channels: HashMap<i64, Vec<Uuid>> = HashMap::new();
-            for row in assigned {
-                channels.entry(row.check_id).or_default().push(row.channel_uuid);
-            }
-            let shape = |check: Check| {
-                let access = access(&opened, channels.remove(&check.id).unwrap_or_default());
-                CheckJson::new(&check, access, &app.urls, version.0, now)
-            };
-            Ok::<_, ApiFailure>(checks.into_iter().map(shape).collect())
-        })
-        .await?;
+    let checks = db::read!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Read).await?;
+        let checks = checks::store::list(tx, opened.project.id).await?;
+        let assigned = alerts::store::list_assigned(tx, opened.project.id).await?;
+        let mut channels: HashMap<i64, Vec<Uuid>> = HashMap::new();
+        for row in assigned {
+            channels.entry(row.check_id).or_default().push(row.channel_uuid);
+        }
+        let shape = |check: Check| {
+            let access = access(&opened, channels.remove(&check.id).unwrap_or_default());
+            CheckJson::new(&check, access, &app.urls, version.0, now)
+        };
+        Ok::<_, ApiFailure>(checks.into_iter().map(shape).collect())
+    })?;
     Ok(Json(CheckList { checks }).into_response())
 }
 
@@ -57,23 +58,20 @@ pub async fn create(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let ids = (id::uuid(), id::uuid());
-    let shape = app
-        .db
-        .write(async |tx| {
-            let opened = caller.open(tx, Need::Write).await?;
-            let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-            let account = app.account(tx, opened.project.account_id).await?;
-            let mut settings = Settings::default();
-            spec.apply(&mut settings, version.0);
-            settings.schedule().map_err(|_| invalid_schedule())?;
-            let created = checks::create(tx, &account, opened.project.id, &settings, ids, now).await?;
-            let Created::Check(check) = created else { return Err(ApiFailure::NoRoom) };
-            if let Some(wanted) = &spec.channels {
-                assign(tx, &check, wanted).await?;
-            }
-            shape(tx, &app, &opened, &check, version, now).await
-        })
-        .await?;
+    let shape = db::write!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Write).await?;
+        let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
+        let account = app.account(tx, opened.project.account_id).await?;
+        let mut settings = Settings::default();
+        spec.apply(&mut settings, version.0);
+        settings.schedule().map_err(|_| invalid_schedule())?;
+        let created = checks::create(tx, &account, opened.project.id, &settings, ids, now).await?;
+        let Created::Check(check) = created else { return Err(ApiFailure::NoRoom) };
+        if let Some(wanted) = &spec.channels {
+            assign(tx, &check, wanted).await?;
+        }
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok((StatusCode::CREATED, Json(shape)).into_response())
 }
 
@@ -84,14 +82,11 @@ pub async fn read(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let shape = app
-        .db
-        .read(async |tx| {
-            let opened = caller.open(tx, Need::Read).await?;
-            let check = find(tx, &opened, &check).await?;
-            shape(tx, &app, &opened, &check, version, now).await
-        })
-        .await?;
+    let shape = db::read!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Read).await?;
+        let check = find(tx, &opened, &check).await?;
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok(Json(shape).into_response())
 }
 
@@ -102,23 +97,20 @@ pub async fn update(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let shape = app
-        .db
-        .write(async |tx| {
-            let opened = caller.open(tx, Need::Write).await?;
-            let check = find(tx, &opened, &check).await?;
-            let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-            let check = checks::edit(tx, check.id, None, |settings| {
-                spec.apply(settings, version.0);
-                Ok(())
-            })
-            .await?;
-            if let Some(wanted) = &spec.channels {
-                assign(tx, &check, wanted).await?;
-            }
-            shape(tx, &app, &opened, &check, version, now).await
+    let shape = db::write!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Write).await?;
+        let check = find(tx, &opened, &check).await?;
+        let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
+        let check = checks::edit(tx, check.id, None, |settings| {
+            spec.apply(settings, version.0);
+            Ok(())
         })
         .await?;
+        if let Some(wanted) = &spec.channels {
+            assign(tx, &check, wanted).await?;
+        }
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok(Json(shape).into_response())
 }
 
@@ -129,15 +121,12 @@ pub async fn delete(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let shape = app
-        .db
-        .write(async |tx| {
-            let opened = caller.open(tx, Need::Write).await?;
-            let check = find(tx, &opened, &check).await?;
-            removal::delete_check(tx, &check).await?;
-            shape(tx, &app, &opened, &check, version, now).await
-        })
-        .await?;
+    let shape = db::write!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Write).await?;
+        let check = find(tx, &opened, &check).await?;
+        removal::delete_check(tx, &check).await?;
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok(Json(shape).into_response())
 }
 
@@ -148,15 +137,12 @@ pub async fn pause(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let shape = app
-        .db
-        .write(async |tx| {
-            let opened = caller.open(tx, Need::Write).await?;
-            let check = find(tx, &opened, &check).await?;
-            let (check, _) = pause::pause(tx, check.id, now).await?;
-            shape(tx, &app, &opened, &check, version, now).await
-        })
-        .await?;
+    let shape = db::write!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Write).await?;
+        let check = find(tx, &opened, &check).await?;
+        let (check, _) = pause::pause(tx, check.id, now).await?;
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok(Json(shape).into_response())
 }
 
@@ -167,18 +153,15 @@ pub async fn resume(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let shape = app
-        .db
-        .write(async |tx| {
-            let opened = caller.open(tx, Need::Write).await?;
-            let check = find(tx, &opened, &check).await?;
-            let (check, turned) = pause::resume(tx, check.id, now).await?;
-            if turned == Turned::Already {
-                return Err(ApiFailure::Conflict("check is not paused"));
-            }
-            shape(tx, &app, &opened, &check, version, now).await
-        })
-        .await?;
+    let shape = db::write!(app.db, |tx| {
+        let opened = caller.open(tx, Need::Write).await?;
+        let check = find(tx, &opened, &check).await?;
+        let (check, turned) = pause::resume(tx, check.id, now).await?;
+        if turned == Turned::Already {
+            return Err(ApiFailure::Conflict("check is not paused"));
+        }
+        shape(tx, &app, &opened, &check, version, now).await
+    })?;
     Ok(Json(shape).into_response())
 }
 
@@ -241,5 +224,7 @@ fn choose(all: &[Channel], one: &str) -> Result<i64, ApiFailure> {
 }
 
 fn invalid_schedule() -> ApiFailure {
-    ApiFailure::Invalid("json validation error: schedule is not a valid cron or OnCalendar expression".to_owned())
+    ApiFailure::Invalid(
+        "json validation error: schedule is not a valid cron or OnCalendar expression".to_owned(),
+    )
 }

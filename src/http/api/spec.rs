@@ -173,7 +173,9 @@ impl Reader<'_> {
         let Some(value) = self.0.get(field) else { return Ok(None) };
         let seconds = match value {
             Value::Bool(flag) => i64::from(*flag),
-            Value::Number(number) if number.is_i64() || number.is_u64() => number.as_i64().unwrap_or(i64::MAX),
+            Value::Number(number) if number.is_i64() || number.is_u64() => {
+                number.as_i64().unwrap_or(i64::MAX)
+            }
             // An integer too large for 64 bits is still a number, and too large.
             Value::Number(number) if number.to_string().bytes().all(|byte| byte.is_ascii_digit()) => i64::MAX,
             _ => return Err(wrong(field, "is not a number")),
@@ -206,7 +208,8 @@ impl Reader<'_> {
         let schedule = self.text("schedule", 100)?;
         match schedule {
             Some(text) => {
-                let settings = Settings { kind: kind_of(&text), schedule: text.clone(), ..Settings::default() };
+                let settings =
+                    Settings { kind: kind_of(&text), schedule: text.clone(), ..Settings::default() };
                 let parsed = settings.schedule();
                 parsed.map_err(|_| wrong("schedule", "is not a valid cron or OnCalendar expression"))?;
                 Ok(Some(text))
