@@ -222,9 +222,15 @@ mod tests {
         assert_eq!(parsed.body_text(0).unwrap().replace("\r\n", "\n"), expected);
     }
 
+    fn writing() -> impl Strategy<Value = String> {
+        let awkward = proptest::sample::select("=?_\"\\<>@,;:.\r\n\0\t é🌙".chars().collect::<Vec<_>>());
+        let letter = prop_oneof![4 => proptest::char::range('a', 'z'), 3 => awkward, 1 => any::<char>()];
+        proptest::collection::vec(letter, 0..300).prop_map(String::from_iter)
+    }
+
     proptest! {
         #[test]
-        fn whatever_people_write_arrives(name: String, subject: String, text: String) {
+        fn whatever_people_write_arrives(name in writing(), subject in writing(), text in writing()) {
             let mut letter = letter();
             letter.to = Mailbox::named(&name, letter.to.address);
             letter.subject = subject;

@@ -116,7 +116,7 @@ async fn excerpt(mut response: Response) -> String {
     readable(&bytes)
 }
 
-/// Text of at most [`EXCERPT_BYTES`] bytes: no NUL, which PostgreSQL does not store, and no half character at the cut.
+/// Text of at most [`EXCERPT_BYTES`] bytes, without NUL, which PostgreSQL does not store.
 fn readable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}");
     let cut = text.floor_char_boundary(EXCERPT_BYTES);

@@ -139,6 +139,22 @@ async fn a_connection_is_used_again_while_it_is_fresh() {
 }
 
 #[tokio::test]
+async fn letters_sent_at_once_do_not_wait_for_one_another() {
+    let server = Server::start(&[]).await;
+    let post = Arc::new(server.post("", ""));
+    let sending: Vec<_> = (0..IDLE_CONNECTIONS + 2)
+        .map(|_| {
+            let post = post.clone();
+            tokio::spawn(async move { post.send(&letter(), NOW).await })
+        })
+        .collect();
+    for sent in sending {
+        assert_eq!(sent.await.unwrap(), Ok(Sent::Relayed { reply: "250 2.0.0 queued as 1".to_owned() }));
+    }
+    assert_eq!(server.heard().iter().filter(|line| *line == ".").count(), IDLE_CONNECTIONS + 2);
+}
+
+#[tokio::test]
 async fn only_an_answer_about_the_recipient_is_permanent() {
     for (script, reply, permanent) in [
         (&[("RCPT", "550 5.1.1 unknown user")][..], "550 5.1.1 unknown user", true),
