@@ -4,5 +4,11 @@
 //! The modules stand in layers; each uses only those on lines above its own, and `tests/it/layering.rs` fails
 //! on any other edge.
 
+pub mod accounts;
+pub mod checks;
+pub mod config;
+pub mod db;
+pub mod error;
 pub mod id;
+pub mod schedule;
 pub mod time;

@@ -1,0 +1,146 @@
+//! Accounts, their users, projects, members and keys, and the counts that a plan limits.
+//!
+//! The account row is the first lock of every transaction that takes or gives back something a plan counts:
+//! its guards compare the plan they were asked for with the stored one, so that nobody counts by an old plan
+//! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
+
+pub mod store;
+
+use uuid::Uuid;
+
+use crate::config::Plan;
+use crate::db::{ReadTx, WriteTx, text_enum};
+use crate::error::{Error, Result};
+use crate::id;
+use crate::time::{Span, Time};
+use chrono::Datelike;
+
+text_enum! {
+    /// What a member may do (`CONTRACT` 10).
+    pub enum Role { Owner = "owner", Manager = "manager", Member = "member", Readonly = "readonly" }
+}
+
+/// Who pays and whom the plan limits.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct AccountRow {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub plan: String,
+    pub checks_used: i64,
+    pub alerts_used: i64,
+    pub alerts_month: i64,
+}
+
+/// An account together with what its plan allows.
+#[derive(Clone, Debug)]
+pub struct Account {
+    pub id: i64,
+    pub plan: Plan,
+}
+
+/// Who signs in.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct User {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub account_id: i64,
+    /// Lower-case.
+    pub email: String,
+    pub password_hash: Option<String>,
+}
+
+/// A group of checks, channels and keys.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Project {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub account_id: i64,
+    pub name: String,
+    pub ping_key: Option<String>,
+    pub badge_key: Uuid,
+}
+
+/// An API key as it is stored: what it opens, never the key.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ApiKey {
+    pub id: i64,
+    pub project_id: i64,
+    pub readonly: bool,
+    pub digest: Vec<u8>,
+}
+
+/// The instance's own row.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Instance {
+    /// Signs what leaves the server and comes back: links in mails, badges.
+    pub secret: Vec<u8>,
+    pub operator_id: Option<i64>,
+}
+
+/// How asking for one more alert ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    Taken,
+    /// This month's alerts are used up.
+    QuotaUsed,
+    /// The plan changed meanwhile; ask again.
+    PlanChanged,
+}
+
+/// The calendar month of `now` in UTC, counted from year 0: what `alerts_month` holds.
+pub fn month(now: Time) -> i64 {
+    let date = now.utc();
+    i64::from(date.year()) * 12 + i64::from(date.month0())
+}
+
+/// Makes sure that the instance has its row, with a secret of its own, and returns it.
+///
+/// # Errors
+/// The database's.
+pub async fn instance(tx: &mut WriteTx, now: Time) -> Result<Instance> {
+    store::create_instance(tx, &id::bytes::<32>(), now).await?;
+    store::find_instance(tx).await?.ok_or_else(|| Error::internal("the instance has no row"))
+}
+
+/// Takes one check from what the account's plan allows; returns the plan's floor, or `None` if nothing is left
+/// or the plan is no longer the given one.
+///
+/// # Errors
+/// The database's.
+pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Span>> {
+    let limit = account.plan.checks.unwrap_or(i64::MAX);
+    let taken = store::take_check(tx, account.id, &account.plan.name, limit).await?;
+    Ok(taken.then_some(account.plan.floor))
+}
+
+/// Gives one check back; the account row is locked from here on.
+///
+/// # Errors
+/// The database's.
+pub async fn give_back_check(tx: &mut WriteTx, account_id: i64) -> Result<()> {
+    store::give_back_check(tx, account_id).await
+}
+
+/// Charges one alert of the month of `now`.
+///
+/// # Errors
+/// The database's.
+pub async fn charge_alert(tx: &mut WriteTx, account: &Account, now: Time) -> Result<Charge> {
+    let limit = account.plan.alerts_per_month.unwrap_or(i64::MAX);
+    if store::charge_alert(tx, account.id, &account.plan.name, month(now), limit).await? {
+        return Ok(Charge::Taken);
+    }
+    let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
+    Ok(if row.plan == account.plan.name { Charge::QuotaUsed } else { Charge::PlanChanged })
+}
+
+/// The key's project, if the key is known. The comparison of digests takes the same time for every key.
+///
+/// # Errors
+/// The database's.
+pub async fn find_key(tx: &mut ReadTx, key: &str) -> Result<Option<ApiKey>> {
+    use subtle::ConstantTimeEq;
+    let digest = id::digest(key);
+    let found = store::find_key(tx, &digest).await?;
+    Ok(found.filter(|found| bool::from(found.digest.ct_eq(&digest))))
+}

@@ -1,0 +1,210 @@
+//! SQL of the tables `instance`, `accounts`, `users`, `projects`, `members`, `api_keys` and `sign_in_links`.
+
+use uuid::Uuid;
+
+use super::{AccountRow, ApiKey, Instance, Project, Role, User};
+use crate::db::{ReadTx, WriteTx, statements};
+use crate::error::{Error, Result};
+use crate::time::Time;
+
+statements! {
+    /// Makes the instance's row once. Zero rows: another process did.
+    CREATE_INSTANCE =
+        "INSERT INTO instance (id, secret, created_at) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING";
+    FIND_INSTANCE = "SELECT secret, operator_id FROM instance WHERE id = 1";
+    /// Operator: the first account to ask becomes it. Zero rows: there is one; the account is an ordinary one.
+    CLAIM_OPERATOR = "UPDATE instance SET operator_id = $1 WHERE id = 1 AND operator_id IS NULL";
+    CREATE_ACCOUNT =
+        "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
+    FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
+    /// Accounts whose rows were written under other values of a plan than today's.
+    LIST_OUTDATED =
+        "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts \
+         WHERE plan = $1 AND plan_digest <> $2 ORDER BY id";
+    /// Count limit: takes one check. Zero rows: nothing is left, or the plan is no longer the one given.
+    TAKE_CHECK =
+        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3";
+    /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
+    GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
+    /// Alert quota: charges one alert of a month, beginning anew in a new one. Zero rows: the month's alerts are
+    /// used up, or the plan is no longer the one given.
+    CHARGE_ALERT =
+        "UPDATE accounts SET \
+         alerts_used = CASE WHEN alerts_month < $3 THEN 1 ELSE alerts_used + 1 END, \
+         alerts_month = CASE WHEN alerts_month < $3 THEN $3 ELSE alerts_month END \
+         WHERE id = $1 AND plan = $2 AND CASE WHEN alerts_month < $3 THEN 0 ELSE alerts_used END < $4";
+    /// Gives one alert back that was charged for a delivery another worker had. Zero rows: the month is over.
+    GIVE_BACK_ALERT =
+        "UPDATE accounts SET alerts_used = alerts_used - 1 WHERE id = $1 AND alerts_month = $2 AND alerts_used > 0";
+    /// The one notice a month that the quota is used up. Zero rows: it was given.
+    TELL_QUOTA = "UPDATE accounts SET quota_told_month = $2 WHERE id = $1 AND quota_told_month < $2";
+    /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
+    SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    CREATE_USER =
+        "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
+         RETURNING id";
+    FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE email = $1";
+    FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE account_id = $1";
+    CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
+    CREATE_PROJECT =
+        "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
+    FIND_PROJECT = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE id = $1";
+    CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
+    CREATE_KEY =
+        "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    FIND_KEY = "SELECT id, project_id, readonly, digest FROM api_keys WHERE digest = $1";
+}
+
+#[derive(sqlx::FromRow)]
+struct Id {
+    id: i64,
+}
+
+fn returned(row: Option<Id>) -> Result<i64> {
+    row.map(|row| row.id).ok_or_else(|| Error::internal("an insert returned no row"))
+}
+
+pub async fn create_instance(tx: &mut WriteTx, secret: &[u8], now: Time) -> Result<()> {
+    tx.change(CREATE_INSTANCE).bind(secret.to_vec()).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn find_instance(tx: &mut ReadTx) -> Result<Option<Instance>> {
+    Ok(tx.query(FIND_INSTANCE).maybe().await?)
+}
+
+/// Whether the account became the operator's: see [`CLAIM_OPERATOR`].
+pub async fn claim_operator(tx: &mut WriteTx, account_id: i64) -> Result<bool> {
+    Ok(tx.change(CLAIM_OPERATOR).bind(account_id).count().await? == 1)
+}
+
+pub async fn create_account(tx: &mut WriteTx, uuid: Uuid, plan: &str, digest: &str, now: Time) -> Result<i64> {
+    let change = tx.change(CREATE_ACCOUNT).bind(uuid).bind(plan.to_owned()).bind(digest.to_owned()).bind(now);
+    returned(change.maybe().await?)
+}
+
+pub async fn find_account(tx: &mut ReadTx, id: i64) -> Result<Option<AccountRow>> {
+    Ok(tx.query(FIND_ACCOUNT).bind(id).maybe().await?)
+}
+
+pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {
+    Ok(tx.query(LIST_ACCOUNTS).all().await?)
+}
+
+pub async fn list_outdated(tx: &mut ReadTx, plan: &str, digest: &str) -> Result<Vec<AccountRow>> {
+    Ok(tx.query(LIST_OUTDATED).bind(plan.to_owned()).bind(digest.to_owned()).all().await?)
+}
+
+/// Whether one was left: see [`TAKE_CHECK`].
+pub async fn take_check(tx: &mut WriteTx, id: i64, plan: &str, limit: i64) -> Result<bool> {
+    Ok(tx.change(TAKE_CHECK).bind(id).bind(plan.to_owned()).bind(limit).count().await? == 1)
+}
+
+pub async fn give_back_check(tx: &mut WriteTx, id: i64) -> Result<()> {
+    tx.change(GIVE_BACK_CHECK).bind(id).count().await?;
+    Ok(())
+}
+
+/// Whether one was left: see [`CHARGE_ALERT`].
+pub async fn charge_alert(tx: &mut WriteTx, id: i64, plan: &str, month: i64, limit: i64) -> Result<bool> {
+    let change = tx.change(CHARGE_ALERT).bind(id).bind(plan.to_owned()).bind(month).bind(limit);
+    Ok(change.count().await? == 1)
+}
+
+pub async fn give_back_alert(tx: &mut WriteTx, id: i64, month: i64) -> Result<()> {
+    tx.change(GIVE_BACK_ALERT).bind(id).bind(month).count().await?;
+    Ok(())
+}
+
+/// Whether the notice is due: see [`TELL_QUOTA`].
+pub async fn tell_quota(tx: &mut WriteTx, id: i64, month: i64) -> Result<bool> {
+    Ok(tx.change(TELL_QUOTA).bind(id).bind(month).count().await? == 1)
+}
+
+/// Whether the account exists: see [`SET_PLAN`].
+pub async fn set_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Result<bool> {
+    let change = tx.change(SET_PLAN).bind(id).bind(plan.to_owned()).bind(digest.to_owned());
+    Ok(change.count().await? == 1)
+}
+
+pub async fn create_user(
+    tx: &mut WriteTx,
+    uuid: Uuid,
+    account_id: i64,
+    email: &str,
+    password_hash: Option<String>,
+    now: Time,
+) -> Result<i64> {
+    let change = tx.change(CREATE_USER).bind(uuid).bind(account_id).bind(email.to_owned());
+    returned(change.bind(password_hash).bind(now).maybe().await?)
+}
+
+pub async fn find_user_by_email(tx: &mut ReadTx, email: &str) -> Result<Option<User>> {
+    Ok(tx.query(FIND_USER_BY_EMAIL).bind(email.to_owned()).maybe().await?)
+}
+
+/// The user whose account it is.
+pub async fn find_user_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Option<User>> {
+    Ok(tx.query(FIND_USER_OF_ACCOUNT).bind(account_id).maybe().await?)
+}
+
+pub async fn create_sign_in_link(
+    tx: &mut WriteTx,
+    digest: Vec<u8>,
+    user_id: i64,
+    expires_at: Time,
+) -> Result<()> {
+    tx.change(CREATE_SIGN_IN_LINK).bind(digest).bind(user_id).bind(expires_at).count().await?;
+    Ok(())
+}
+
+pub async fn create_project(tx: &mut WriteTx, project: &Project, now: Time) -> Result<i64> {
+    let change = tx
+        .change(CREATE_PROJECT)
+        .bind(project.uuid)
+        .bind(project.account_id)
+        .bind(project.name.clone())
+        .bind(project.ping_key.clone())
+        .bind(project.badge_key)
+        .bind(now);
+    returned(change.maybe().await?)
+}
+
+pub async fn find_project(tx: &mut ReadTx, id: i64) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT).bind(id).maybe().await?)
+}
+
+pub async fn create_member(tx: &mut WriteTx, project_id: i64, user_id: i64, role: Role, now: Time) -> Result<()> {
+    tx.change(CREATE_MEMBER).bind(project_id).bind(user_id).bind(role).bind(now).count().await?;
+    Ok(())
+}
+
+/// Stores a key: its digest and its first characters, by which people tell keys apart.
+pub async fn create_key(
+    tx: &mut WriteTx,
+    project_id: i64,
+    name: &str,
+    readonly: bool,
+    key: &str,
+    now: Time,
+) -> Result<()> {
+    let hint: String = key.chars().take(8).collect();
+    let change = tx
+        .change(CREATE_KEY)
+        .bind(crate::id::uuid())
+        .bind(project_id)
+        .bind(name.to_owned())
+        .bind(readonly)
+        .bind(crate::id::digest(key))
+        .bind(hint)
+        .bind(now);
+    change.count().await?;
+    Ok(())
+}
+
+pub async fn find_key(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<ApiKey>> {
+    Ok(tx.query(FIND_KEY).bind(digest.to_vec()).maybe().await?)
+}

@@ -1,0 +1,161 @@
+//! Alerts: from a flip to a message that somebody reads.
+//!
+//! [`flipped`] is the one place that writes a flip, with a delivery for each channel that is to hear of it, in
+//! the transaction that changed the status. From then on rows drive everything: [`deliver`] claims due
+//! deliveries under a lease, charges the account's quota, sends through [`send`] outside any transaction, and
+//! settles. Killed between any two steps, it repeats at most one message, with the same id; it loses none.
+
+pub mod deliver;
+pub mod letters;
+pub mod send;
+pub mod store;
+pub mod words;
+
+use uuid::Uuid;
+
+use crate::checks::{self, Change, Check, Status, StoredFlip};
+use crate::db::{ReadTx, WriteTx, text_enum};
+use crate::error::Result;
+use crate::time::Time;
+
+text_enum! {
+    /// Where a delivery stands.
+    pub enum DeliveryState {
+        /// To be sent, now or at its next attempt.
+        Due = "due",
+        /// Waits for the account's alerts of another month, or a larger plan.
+        Held = "held",
+        Sent = "sent",
+        /// Never sent: the opposite change came first, and its message tells both.
+        Superseded = "superseded",
+        /// Never sent: no attempt in 24 hours was taken, or none ever can be.
+        GivenUp = "given_up",
+    }
+}
+
+/// A place alerts go to.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Channel {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub project_id: i64,
+    /// The name of its kind, as [`send::KINDS`] has it.
+    pub kind: String,
+    pub name: String,
+    /// What its kind needs, as JSON.
+    pub config: String,
+    pub on_down: bool,
+    pub on_up: bool,
+    pub verified_at: Option<Time>,
+    pub disabled_at: Option<Time>,
+    pub last_sent_at: Option<Time>,
+    pub last_error: String,
+}
+
+/// A channel about to be stored.
+#[derive(Clone, Debug)]
+pub struct NewChannel {
+    pub uuid: Uuid,
+    pub project_id: i64,
+    pub kind: &'static str,
+    pub name: String,
+    pub config: String,
+    pub on_down: bool,
+    pub on_up: bool,
+    pub verified_at: Option<Time>,
+}
+
+/// All that a message may tell: what a channel's kind is given to send.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// The delivery's uuid: the same for every attempt.
+    pub id: Uuid,
+    pub channel: Channel,
+    pub check: Check,
+    pub project_name: String,
+    pub flip: StoredFlip,
+    /// The last written flip before this one.
+    pub before: Option<StoredFlip>,
+    /// Whether the message of the flip before was superseded, so that this one tells both.
+    pub tells_both: bool,
+    /// The last ping that carried a body or an exit status worth showing.
+    pub last_ping: Option<LastPing>,
+    /// Names of other checks of the project that are down, with the time of their flip; at most ten.
+    pub also_down: Vec<(String, Time)>,
+    /// Names of the other channels that are told.
+    pub also_told: Vec<String>,
+    pub now: Time,
+}
+
+/// The ping that a message quotes.
+#[derive(Clone, Debug)]
+pub struct LastPing {
+    pub n: i64,
+    pub received_at: Time,
+    pub exit_status: Option<i64>,
+    /// As it was stored: any bytes, at most the body limit.
+    pub body: Vec<u8>,
+}
+
+/// Whether a change of status is worth a message (DESIGN 4).
+pub fn is_told(old: Status, new: Status) -> bool {
+    matches!(
+        (old, new),
+        (Status::New | Status::Up | Status::Paused, Status::Down) | (Status::Down, Status::Up)
+    )
+}
+
+/// Writes a flip of `check` and, where the change is worth telling, a delivery for each of its channels. The
+/// check's row was written by the same transaction, which keeps the flips of one check in order.
+///
+/// # Errors
+/// The database's.
+pub async fn flipped(
+    tx: &mut WriteTx,
+    check: &Check,
+    change: &Change,
+    ping_n: Option<i64>,
+    now: Time,
+) -> Result<()> {
+    let flip_id = checks::store::create_flip(tx, check.id, change, ping_n).await?;
+    if !is_told(change.old, change.new) {
+        return Ok(());
+    }
+    for channel_id in store::list_told_channels(tx, check.id, change.new).await? {
+        store::create_delivery(tx, flip_id, channel_id, check, change.new, now).await?;
+    }
+    Ok(())
+}
+
+/// Gathers what the message of a delivery may tell.
+///
+/// # Errors
+/// The database's.
+pub async fn message(
+    tx: &mut ReadTx,
+    delivery: &store::Claimed,
+    last_ping: Option<LastPing>,
+    now: Time,
+) -> Result<Option<Message>> {
+    let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
+    let Some(channel) = store::find_channel(tx, delivery.channel_id).await? else { return Ok(None) };
+    let Some(flip) = checks::store::find_flip(tx, delivery.flip_id).await? else { return Ok(None) };
+    let before = checks::store::find_flip_before(tx, check.id, flip.id).await?;
+    let project = crate::accounts::store::find_project(tx, check.project_id).await?;
+    let previous = store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;
+    let also_down = store::list_also_down(tx, check.project_id, check.id).await?;
+    let also_told = store::list_also_told(tx, flip.id, channel.id).await?;
+    Ok(Some(Message {
+        id: delivery.uuid,
+        channel,
+        project_name: project.map(|project| project.name).unwrap_or_default(),
+        flip,
+        before,
+        tells_both: previous.is_some_and(|previous| previous.state == DeliveryState::Superseded),
+        last_ping,
+        also_down,
+        also_told,
+        check,
+        now,
+    }))
+}

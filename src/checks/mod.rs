@@ -1,0 +1,225 @@
+//! Checks: what is watched, how it is expected, and the state machine that decides its status.
+//!
+//! Every change of a check goes through here. Pings decide with [`state::step`] and silence with
+//! [`state::judge`]; both are written under a guard by [`store`], so that whoever comes second finds zero rows
+//! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
+
+pub mod deadline;
+pub mod state;
+pub mod store;
+
+pub use deadline::{Gap, Rules};
+pub use state::{Change, Reason, Signal, State, Status};
+
+use uuid::Uuid;
+
+use crate::accounts::{self, Account};
+use crate::db::{WriteTx, text_enum};
+use crate::error::{Error, Result};
+use crate::schedule::Schedule;
+use crate::time::{Span, Time};
+
+text_enum! {
+    /// How a check is expected.
+    pub enum Kind { Simple = "simple", Cron = "cron", OnCalendar = "oncalendar" }
+}
+
+/// What people set; the defaults are the contract's.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Settings {
+    pub name: String,
+    pub slug: String,
+    /// Space-separated.
+    pub tags: String,
+    pub description: String,
+    pub kind: Kind,
+    pub period_ms: Span,
+    pub grace_ms: Span,
+    /// A cron or OnCalendar expression, kept even while the kind is simple.
+    pub schedule: String,
+    /// An IANA zone.
+    pub zone: String,
+    /// Empty, or `POST`.
+    pub methods: String,
+    pub manual_resume: bool,
+    pub filter_subject: bool,
+    pub filter_body: bool,
+    pub filter_http_body: bool,
+    pub filter_default_fail: bool,
+    /// Comma-separated keywords.
+    pub start_kw: String,
+    pub success_kw: String,
+    pub failure_kw: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            slug: String::new(),
+            tags: String::new(),
+            description: String::new(),
+            kind: Kind::Simple,
+            period_ms: Span::hours(24),
+            grace_ms: Span::hours(1),
+            schedule: "* * * * *".to_owned(),
+            zone: "UTC".to_owned(),
+            methods: String::new(),
+            manual_resume: false,
+            filter_subject: false,
+            filter_body: false,
+            filter_http_body: false,
+            filter_default_fail: false,
+            start_kw: String::new(),
+            success_kw: String::new(),
+            failure_kw: String::new(),
+        }
+    }
+}
+
+/// A check as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Check {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub project_id: i64,
+    pub account_id: i64,
+    pub badge_key: Uuid,
+    pub created_at: Time,
+    /// Moves with every edit.
+    pub rev: i64,
+    #[sqlx(flatten)]
+    pub settings: Settings,
+    /// The plan's floor.
+    pub floor_ms: Span,
+    #[sqlx(flatten)]
+    pub state: State,
+    /// Why the schedule could not be evaluated, where the sweep set the check aside.
+    pub fault: Option<String>,
+}
+
+/// A check about to be stored.
+pub struct NewCheck<'a> {
+    pub uuid: Uuid,
+    pub badge_key: Uuid,
+    pub project_id: i64,
+    pub account_id: i64,
+    pub floor: Span,
+    pub settings: &'a Settings,
+    pub now: Time,
+}
+
+/// A flip as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct StoredFlip {
+    pub id: i64,
+    pub check_id: i64,
+    pub flipped_at: Time,
+    pub old_status: Status,
+    pub new_status: Status,
+    pub reason: Reason,
+    /// Number of the ping that caused it.
+    pub ping_n: Option<i64>,
+    pub exit_status: Option<i64>,
+    pub expected_at: Option<Time>,
+    pub started_at: Option<Time>,
+    pub last_success_at: Option<Time>,
+    /// How long Flatline could not take pings in the time in question.
+    pub blind_ms: Span,
+}
+
+/// Whether a check could be added.
+#[derive(Clone, Debug)]
+pub enum Created {
+    Check(Box<Check>),
+    /// The plan's number of checks is used up.
+    NoRoom,
+}
+
+impl Settings {
+    /// The schedule, parsed.
+    ///
+    /// # Errors
+    /// What is wrong with the stored expression or zone.
+    pub fn schedule(&self) -> Result<Schedule, String> {
+        match self.kind {
+            Kind::Simple => Ok(Schedule::Simple { period: self.period_ms }),
+            Kind::Cron | Kind::OnCalendar => Err("not yet".to_owned()),
+        }
+    }
+}
+
+impl Check {
+    /// What decides this check's transitions.
+    ///
+    /// # Errors
+    /// The stored schedule cannot be evaluated; the sentence says why.
+    pub fn rules(&self) -> Result<Rules, String> {
+        self.rules_with(&self.settings)
+    }
+
+    fn rules_with(&self, settings: &Settings) -> Result<Rules, String> {
+        Ok(Rules {
+            schedule: settings.schedule()?,
+            grace: settings.grace_ms,
+            floor: self.floor_ms,
+            manual_resume: settings.manual_resume,
+        })
+    }
+
+    /// Whether a success is overdue but within the grace.
+    pub fn is_late(&self, now: Time) -> bool {
+        self.state.status == Status::Up && self.state.expected_at.is_some_and(|expected| expected <= now)
+    }
+
+    /// Whether a run is supervised.
+    pub fn is_running(&self) -> bool {
+        self.state.last_start_at.is_some()
+    }
+}
+
+/// Adds a check to a project, if the account's plan has room for it: the count is taken by a guarded write of
+/// the account row, which also keeps plan changes out until this transaction ends.
+///
+/// # Errors
+/// The database's.
+pub async fn create(
+    tx: &mut WriteTx,
+    account: &Account,
+    project_id: i64,
+    settings: &Settings,
+    ids: (Uuid, Uuid),
+    now: Time,
+) -> Result<Created> {
+    let Some(floor) = accounts::take_check(tx, account).await? else { return Ok(Created::NoRoom) };
+    let (uuid, badge_key) = ids;
+    let new = NewCheck { uuid, badge_key, project_id, account_id: account.id, floor, settings, now };
+    Ok(Created::Check(Box::new(store::create(tx, &new).await?)))
+}
+
+/// Changes settings: `edit` gets the live ones, of a row that is locked until the transaction ends, and what it
+/// leaves alone stays as it is, whoever else edits. Expectation and deadline follow in the same write. With
+/// `rev`, nothing happens if somebody edited since.
+///
+/// # Errors
+/// The check is gone, was edited since `rev`, or `edit` refuses.
+pub async fn edit(
+    tx: &mut WriteTx,
+    id: i64,
+    rev: Option<i64>,
+    edit: impl FnOnce(&mut Settings) -> Result<()>,
+) -> Result<Check> {
+    let mut check = store::lock_for_edit(tx, id, rev).await?.ok_or(Error::NotFound)?;
+    let mut settings = check.settings.clone();
+    edit(&mut settings)?;
+    store::write_settings(tx, id, &settings).await?;
+    let rules = check.rules_with(&settings).map_err(Error::Invalid)?;
+    let mut next = check.state.clone();
+    next.rearm(&rules);
+    if !store::turn(tx, &check, &next).await? {
+        return Err(Error::internal("a locked row changed"));
+    }
+    next.seq += 1;
+    (check.settings, check.state, check.fault) = (settings, next, None);
+    Ok(check)
+}

@@ -1,0 +1,399 @@
+//! SQL of the tables `checks`, `runs` and `flips`.
+
+use uuid::Uuid;
+
+use super::state::{Change as Flip, Floor, State};
+use super::{Check, NewCheck, Settings, StoredFlip};
+use crate::db::{Change, ReadTx, WriteTx, statements};
+use crate::error::Result;
+use crate::time::{Span, Time};
+
+macro_rules! columns {
+    () => {
+        "id, uuid, project_id, account_id, badge_key, created_at, rev, name, slug, tags, description, kind, \
+         period_ms, grace_ms, schedule, zone, methods, manual_resume, filter_subject, filter_body, \
+         filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw, floor_ms, seq, status, \
+         told_status, n_pings, open_runs, last_ping_at, last_success_at, last_start_at, last_start_rid, \
+         last_duration_ms, last_log_at, last_ignored_at, starts_since_at, starts, flips_since_at, flips, \
+         flapping_until_at, unseen_at, expected_at, deadline_at, wake_at, fault"
+    };
+}
+
+/// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
+macro_rules! state_set {
+    () => {
+        "seq = seq + 1, status = $4, told_status = $5, n_pings = $6, open_runs = $7, last_ping_at = $8, \
+         last_success_at = $9, last_start_at = $10, last_start_rid = $11, last_duration_ms = $12, \
+         last_log_at = $13, last_ignored_at = $14, starts_since_at = $15, starts = $16, flips_since_at = $17, \
+         flips = $18, flapping_until_at = $19, unseen_at = $20, expected_at = $21, deadline_at = $22"
+    };
+}
+
+/// The guard of every write of the state: the row is still what the decision was made from.
+macro_rules! seen {
+    () => {
+        " WHERE id = $1 AND rev = $2 AND seq = $3"
+    };
+}
+
+/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock.
+macro_rules! floor {
+    () => {
+        " AND status = $23 AND CASE $24 \
+             WHEN 'repeat' THEN last_ping_at IS NULL OR last_ping_at + floor_ms <= $25 OR last_ping_at > $25 + 60000 \
+             WHEN 'start_again' THEN last_start_at IS NULL OR last_start_at + floor_ms <= $25 OR last_start_at > $25 + 60000 \
+             WHEN 'log' THEN last_log_at IS NULL OR last_log_at + floor_ms <= $25 OR last_log_at > $25 + 60000 \
+             WHEN 'ignored' THEN last_ignored_at IS NULL OR last_ignored_at + floor_ms <= $25 OR last_ignored_at > $25 + 60000 \
+             WHEN 'start' THEN starts < 6 OR floor_ms = 0 OR starts_since_at IS NULL \
+                 OR starts_since_at + floor_ms <= $25 OR starts_since_at > $25 + 60000 \
+             ELSE TRUE END"
+    };
+}
+
+statements! {
+    /// Adds a check. The account row, where it was counted, is locked by the same transaction.
+    CREATE_CHECK = concat!(
+        "INSERT INTO checks (uuid, project_id, account_id, badge_key, created_at, floor_ms, name, slug, tags, \
+         description, kind, period_ms, grace_ms, schedule, zone, methods, manual_resume, filter_subject, \
+         filter_body, filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, \
+         $22, $23, $24) RETURNING ", columns!());
+    FIND_CHECK = concat!("SELECT ", columns!(), " FROM checks WHERE uuid = $1");
+    FIND_CHECK_BY_ID = concat!("SELECT ", columns!(), " FROM checks WHERE id = $1");
+    LIST_CHECKS = concat!("SELECT ", columns!(), " FROM checks WHERE project_id = $1 ORDER BY id");
+    LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
+    /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
+    /// Zero rows: the check is gone.
+    LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 RETURNING ", columns!());
+    /// The same for a form, which knows the revision it was filled from. Zero rows: somebody edited meanwhile,
+    /// or the check is gone.
+    LOCK_FOR_EDIT_AT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND rev = $2 RETURNING ", columns!());
+    /// Locks the row without changing it, after an optimistic decision was outdated. Zero rows: gone.
+    LOCK_CHECK = concat!("UPDATE checks SET seq = seq WHERE id = $1 RETURNING ", columns!());
+    /// Writes the settings of a row that this transaction locked.
+    WRITE_SETTINGS =
+        "UPDATE checks SET name = $2, slug = $3, tags = $4, description = $5, kind = $6, period_ms = $7, \
+         grace_ms = $8, schedule = $9, zone = $10, methods = $11, manual_resume = $12, filter_subject = $13, \
+         filter_body = $14, filter_http_body = $15, filter_default_fail = $16, start_kw = $17, success_kw = $18, \
+         failure_kw = $19 WHERE id = $1";
+    /// Floor and status transition: writes what a ping made of the check. Zero rows: the check was pinged,
+    /// edited or swept since it was read, or the ping comes too soon; read again and decide again.
+    RECORD = concat!("UPDATE checks SET ", state_set!(), seen!(), floor!());
+    /// The same where the check must be looked at earlier than its index entry says.
+    RECORD_AND_ARM = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $26", seen!(), floor!());
+    /// Status transition by anything but a ping (sweep, pause, resume, plan). Zero rows: a ping or an edit
+    /// came in between and wins.
+    TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
+    /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
+    SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
+    /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
+    /// Slots are chosen by the floor and follow one by one in the same transaction.
+    MOVE_FLOORS =
+        "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
+         deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
+             THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
+         wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
+             CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
+             ELSE wake_at END \
+         WHERE account_id = $1 AND floor_ms <> $2";
+    DELETE_CHECK = "DELETE FROM checks WHERE id = $1";
+    /// Checks that the sweep has to look at, oldest first.
+    LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 ORDER BY wake_at, id LIMIT $2");
+    /// Checks whose windows reach into a gap and are not decided yet.
+    COUNT_UNDECIDED =
+        "SELECT COUNT(*) AS number FROM checks WHERE wake_at <= $1 AND expected_at <= $2 AND deadline_at >= $3 \
+         AND account_id = $4 AND status = 'up'";
+    /// Checks with an instant that the clock has not reached.
+    LIST_AHEAD = concat!(
+        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND (last_ping_at > $2 OR last_start_at > $2 \
+         OR last_log_at > $2 OR last_ignored_at > $2 OR starts_since_at > $2 OR flips_since_at > $2 \
+         OR unseen_at > $2 OR flapping_until_at > $2 + floor_ms) ORDER BY id LIMIT $3");
+    COUNT_BY_ACCOUNT = "SELECT account_id AS id, COUNT(*) AS number FROM checks GROUP BY account_id ORDER BY account_id";
+    COUNT_RUN_MISMATCHES =
+        "SELECT COUNT(*) AS number FROM checks WHERE open_runs <> \
+         (SELECT COUNT(*) FROM runs WHERE runs.check_id = checks.id)";
+    FIND_RUN = "SELECT started_at FROM runs WHERE check_id = $1 AND rid = $2";
+    /// Opens a run, or starts it anew; the check's row was written by the same transaction.
+    OPEN_RUN =
+        "INSERT INTO runs (check_id, rid, started_at) VALUES ($1, $2, $3) \
+         ON CONFLICT (check_id, rid) DO UPDATE SET started_at = excluded.started_at";
+    /// Redeems a run. Zero rows: it was closed already.
+    CLOSE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2";
+    LIST_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE check_id = $1 ORDER BY started_at";
+    LIST_EXPIRED_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE started_at < $1 ORDER BY check_id, rid LIMIT $2";
+    /// Redeems a run that grew too old. Zero rows: it was closed or started anew.
+    EXPIRE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2 AND started_at = $3";
+    /// Keeps the counter with the rows; the run was redeemed by the same transaction.
+    FORGET_RUN = "UPDATE checks SET open_runs = open_runs - 1, seq = seq + 1 WHERE id = $1";
+    CREATE_FLIP =
+        "INSERT INTO flips (check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, \
+         expected_at, started_at, last_success_at, blind_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         RETURNING id";
+    FIND_FLIP =
+        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
+         started_at, last_success_at, blind_ms FROM flips WHERE id = $1";
+    LIST_FLIPS =
+        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
+         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2";
+    /// The flip before one, for how long its status had lasted.
+    FIND_FLIP_BEFORE =
+        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
+         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1";
+}
+
+/// An open run.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Run {
+    pub check_id: i64,
+    /// Nil where the pings carried no run id.
+    pub rid: Uuid,
+    pub started_at: Time,
+}
+
+/// A number of rows, or of rows of one owner.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Count {
+    pub number: i64,
+}
+
+/// A number of rows of one owner.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct CountById {
+    pub id: i64,
+    pub number: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Id {
+    id: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Started {
+    started_at: Time,
+}
+
+/// The run id as `runs` keeps it: pings without one share the nil uuid.
+pub fn run_key(rid: Option<Uuid>) -> Uuid {
+    rid.unwrap_or(Uuid::nil())
+}
+
+fn bind_state<'c>(change: Change<'c>, check: &Check, next: &State) -> Change<'c> {
+    change
+        .bind(check.id)
+        .bind(check.rev)
+        .bind(check.state.seq)
+        .bind(next.status)
+        .bind(next.told_status)
+        .bind(next.n_pings)
+        .bind(next.open_runs)
+        .bind(next.last_ping_at)
+        .bind(next.last_success_at)
+        .bind(next.last_start_at)
+        .bind(next.last_start_rid)
+        .bind(next.last_duration_ms)
+        .bind(next.last_log_at)
+        .bind(next.last_ignored_at)
+        .bind(next.starts_since_at)
+        .bind(next.starts)
+        .bind(next.flips_since_at)
+        .bind(next.flips)
+        .bind(next.flapping_until_at)
+        .bind(next.unseen_at)
+        .bind(next.expected_at)
+        .bind(next.deadline_at)
+}
+
+fn bind_settings<'c>(change: Change<'c>, settings: &Settings) -> Change<'c> {
+    change
+        .bind(settings.name.clone())
+        .bind(settings.slug.clone())
+        .bind(settings.tags.clone())
+        .bind(settings.description.clone())
+        .bind(settings.kind)
+        .bind(settings.period_ms)
+        .bind(settings.grace_ms)
+        .bind(settings.schedule.clone())
+        .bind(settings.zone.clone())
+        .bind(settings.methods.clone())
+        .bind(settings.manual_resume)
+        .bind(settings.filter_subject)
+        .bind(settings.filter_body)
+        .bind(settings.filter_http_body)
+        .bind(settings.filter_default_fail)
+        .bind(settings.start_kw.clone())
+        .bind(settings.success_kw.clone())
+        .bind(settings.failure_kw.clone())
+}
+
+pub async fn create(tx: &mut WriteTx, new: &NewCheck<'_>) -> Result<Check> {
+    let change = tx
+        .change(CREATE_CHECK)
+        .bind(new.uuid)
+        .bind(new.project_id)
+        .bind(new.account_id)
+        .bind(new.badge_key)
+        .bind(new.now)
+        .bind(new.floor);
+    let row = bind_settings(change, new.settings).maybe().await?;
+    row.ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
+}
+
+pub async fn find(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<Check>> {
+    Ok(tx.query(FIND_CHECK).bind(uuid).maybe().await?)
+}
+
+pub async fn find_by_id(tx: &mut ReadTx, id: i64) -> Result<Option<Check>> {
+    Ok(tx.query(FIND_CHECK_BY_ID).bind(id).maybe().await?)
+}
+
+pub async fn list(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Check>> {
+    Ok(tx.query(LIST_CHECKS).bind(project_id).all().await?)
+}
+
+pub async fn list_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Check>> {
+    Ok(tx.query(LIST_CHECKS_OF_ACCOUNT).bind(account_id).all().await?)
+}
+
+pub async fn list_due(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Check>> {
+    Ok(tx.query(LIST_DUE).bind(now).bind(limit).all().await?)
+}
+
+pub async fn list_ahead(tx: &mut ReadTx, after_id: i64, now: Time, limit: i64) -> Result<Vec<Check>> {
+    Ok(tx.query(LIST_AHEAD).bind(after_id).bind(now).bind(limit).all().await?)
+}
+
+/// Locks a check for an edit; with `rev`, only if nobody edited it since.
+pub async fn lock_for_edit(tx: &mut WriteTx, id: i64, rev: Option<i64>) -> Result<Option<Check>> {
+    Ok(match rev {
+        Some(rev) => tx.change(LOCK_FOR_EDIT_AT).bind(id).bind(rev).maybe().await?,
+        None => tx.change(LOCK_FOR_EDIT).bind(id).maybe().await?,
+    })
+}
+
+pub async fn lock(tx: &mut WriteTx, id: i64) -> Result<Option<Check>> {
+    Ok(tx.change(LOCK_CHECK).bind(id).maybe().await?)
+}
+
+pub async fn write_settings(tx: &mut WriteTx, id: i64, settings: &Settings) -> Result<()> {
+    bind_settings(tx.change(WRITE_SETTINGS).bind(id), settings).count().await?;
+    Ok(())
+}
+
+/// Whether the ping's state could be written: see [`RECORD`].
+pub async fn record(tx: &mut WriteTx, check: &Check, next: &State, floor: Floor, now: Time) -> Result<bool> {
+    let arm = next.wake_at != check.state.wake_at;
+    let change = tx.change(if arm { RECORD_AND_ARM } else { RECORD });
+    let change = bind_state(change, check, next).bind(check.state.status).bind(floor).bind(now);
+    let change = if arm { change.bind(next.wake_at) } else { change };
+    Ok(change.count().await? == 1)
+}
+
+/// Whether the state could be written: see [`TURN`].
+pub async fn turn(tx: &mut WriteTx, check: &Check, next: &State) -> Result<bool> {
+    let change = bind_state(tx.change(TURN), check, next).bind(next.wake_at).bind(check.state.status);
+    Ok(change.count().await? == 1)
+}
+
+pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) -> Result<()> {
+    let change = tx.change(SET_ASIDE).bind(check.id).bind(check.rev).bind(until).bind(why.to_owned());
+    change.count().await?;
+    Ok(())
+}
+
+pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+    Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
+}
+
+pub async fn delete(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(DELETE_CHECK).bind(id).count().await? == 1)
+}
+
+/// How many checks of the account have a window that reaches into the gap and is not decided, looking at those
+/// that the sweep will see until `by`.
+pub async fn count_undecided(
+    tx: &mut ReadTx,
+    account_id: i64,
+    gap_started_at: Time,
+    latest_slot: Time,
+    by: Time,
+) -> Result<i64> {
+    let query = tx.query(COUNT_UNDECIDED).bind(by).bind(latest_slot).bind(gap_started_at).bind(account_id);
+    Ok(query.maybe::<Count>().await?.map_or(0, |row| row.number))
+}
+
+pub async fn count_by_account(tx: &mut ReadTx) -> Result<Vec<CountById>> {
+    Ok(tx.query(COUNT_BY_ACCOUNT).all().await?)
+}
+
+/// Checks whose counter of open runs differs from the rows.
+pub async fn count_run_mismatches(tx: &mut ReadTx) -> Result<i64> {
+    Ok(tx.query(COUNT_RUN_MISMATCHES).maybe::<Count>().await?.map_or(0, |row| row.number))
+}
+
+pub async fn find_run(tx: &mut ReadTx, check_id: i64, rid: Option<Uuid>) -> Result<Option<Time>> {
+    let row = tx.query(FIND_RUN).bind(check_id).bind(run_key(rid)).maybe::<Started>().await?;
+    Ok(row.map(|row| row.started_at))
+}
+
+pub async fn open_run(tx: &mut WriteTx, check_id: i64, rid: Option<Uuid>, now: Time) -> Result<()> {
+    tx.change(OPEN_RUN).bind(check_id).bind(run_key(rid)).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn close_run(tx: &mut WriteTx, check_id: i64, rid: Option<Uuid>) -> Result<bool> {
+    Ok(tx.change(CLOSE_RUN).bind(check_id).bind(run_key(rid)).count().await? == 1)
+}
+
+pub async fn list_runs(tx: &mut ReadTx, check_id: i64) -> Result<Vec<Run>> {
+    Ok(tx.query(LIST_RUNS).bind(check_id).all().await?)
+}
+
+pub async fn list_expired_runs(tx: &mut ReadTx, before: Time, limit: i64) -> Result<Vec<Run>> {
+    Ok(tx.query(LIST_EXPIRED_RUNS).bind(before).bind(limit).all().await?)
+}
+
+/// Forgets one run that grew too old, unless it was closed meanwhile. Takes the check's row first, as everybody
+/// who touches its runs does.
+pub async fn expire_run(tx: &mut WriteTx, run: &Run) -> Result<bool> {
+    lock(tx, run.check_id).await?;
+    let change = tx.change(EXPIRE_RUN).bind(run.check_id).bind(run.rid).bind(run.started_at);
+    let expired = change.count().await? == 1;
+    if expired {
+        tx.change(FORGET_RUN).bind(run.check_id).count().await?;
+    }
+    Ok(expired)
+}
+
+/// Writes a flip and returns its id. Called by `alerts::flipped` alone, which adds the deliveries.
+pub async fn create_flip(tx: &mut WriteTx, check_id: i64, flip: &Flip, ping_n: Option<i64>) -> Result<i64> {
+    let row = tx
+        .change(CREATE_FLIP)
+        .bind(check_id)
+        .bind(flip.at)
+        .bind(flip.old)
+        .bind(flip.new)
+        .bind(flip.reason)
+        .bind(ping_n)
+        .bind(flip.exit_status.map(i64::from))
+        .bind(flip.expected_at)
+        .bind(flip.started_at)
+        .bind(flip.last_success_at)
+        .bind(flip.blind)
+        .maybe::<Id>()
+        .await?;
+    row.map(|row| row.id).ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
+}
+
+pub async fn find_flip(tx: &mut ReadTx, id: i64) -> Result<Option<StoredFlip>> {
+    Ok(tx.query(FIND_FLIP).bind(id).maybe().await?)
+}
+
+pub async fn find_flip_before(tx: &mut ReadTx, check_id: i64, id: i64) -> Result<Option<StoredFlip>> {
+    Ok(tx.query(FIND_FLIP_BEFORE).bind(check_id).bind(id).maybe().await?)
+}
+
+/// The newest flips of a check, newest first.
+pub async fn list_flips(tx: &mut ReadTx, check_id: i64, limit: i64) -> Result<Vec<StoredFlip>> {
+    Ok(tx.query(LIST_FLIPS).bind(check_id).bind(limit).all().await?)
+}

@@ -1,0 +1,204 @@
+//! One SQL text, two engines. This folder is the only code that names an engine.
+//!
+//! The edge owns the transaction: `db.read(async |tx| ..)` sees one consistent snapshot and cannot write (a
+//! [`ReadTx`] has no `change`); `db.write(async |tx| ..)` commits when its work returns `Ok` and rolls back
+//! otherwise. Work handed to `write` may run again after a deadlock, so it does nothing but speak to its
+//! transaction: no hashing, rendering, sending. SQLite has one writer, and every write transaction begins
+//! `IMMEDIATE`; PostgreSQL writes at READ COMMITTED, so guards must hold against commits that happen meanwhile.
+
+mod classify;
+mod open;
+mod statement;
+mod text;
+
+pub use classify::{Fault, fault};
+pub use open::{OpenError, Url};
+pub use statement::{Bind, Change, FromSql, Query, Statement};
+pub(crate) use statement::statements;
+pub(crate) use text::text_enum;
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::{Pool, Postgres, Sqlite, Transaction};
+
+/// How often a write is tried when the engine asks for it (deadlock, serialisation failure).
+const WRITE_ATTEMPTS: u32 = 5;
+
+/// A database of either engine; clones share its connections.
+#[derive(Clone)]
+pub struct Db(Engine);
+
+#[derive(Clone)]
+enum Engine {
+    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite> },
+    Postgres(Pool<Postgres>),
+}
+
+enum Conn {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// A snapshot to read from.
+pub struct ReadTx(Conn);
+
+/// A transaction that may write; it reads too.
+pub struct WriteTx(ReadTx);
+
+impl Deref for WriteTx {
+    type Target = ReadTx;
+    fn deref(&self) -> &ReadTx {
+        &self.0
+    }
+}
+
+impl DerefMut for WriteTx {
+    fn deref_mut(&mut self) -> &mut ReadTx {
+        &mut self.0
+    }
+}
+
+impl ReadTx {
+    /// Starts a query; bind its parameters in order, then ask for `all` or `maybe`.
+    pub fn query(&mut self, statement: &'static Statement) -> Query<'_> {
+        Query::new(&mut self.0, statement)
+    }
+}
+
+impl WriteTx {
+    /// Starts a change; bind its parameters in order, then ask for the `count` of rows or what it returns.
+    pub fn change(&mut self, statement: &'static Statement) -> Change<'_> {
+        Change::new(&mut self.0.0, statement)
+    }
+
+    /// Makes the transaction durable; its locks are free afterwards.
+    ///
+    /// # Errors
+    /// The engine could not make it so; nothing of it happened.
+    pub async fn commit(self) -> sqlx::Result<()> {
+        match self.0.0 {
+            Conn::Sqlite(tx) => tx.commit().await,
+            Conn::Postgres(tx) => tx.commit().await,
+        }
+    }
+}
+
+impl Db {
+    /// Opens a snapshot; for work that does not fit a closure, prefer [`Db::read`].
+    ///
+    /// # Errors
+    /// No connection could be had in time.
+    pub async fn begin_read(&self) -> sqlx::Result<ReadTx> {
+        Ok(ReadTx(match &self.0 {
+            Engine::Sqlite { reader, .. } => Conn::Sqlite(reader.begin().await?),
+            Engine::Postgres(pool) => {
+                Conn::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+        }))
+    }
+
+    /// Opens a write transaction; for work that does not fit a closure, prefer [`Db::write`].
+    ///
+    /// # Errors
+    /// No connection could be had in time, or (SQLite) another process holds the write lock.
+    pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
+        Ok(WriteTx(ReadTx(match &self.0 {
+            Engine::Sqlite { writer, .. } => Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Engine::Postgres(pool) => Conn::Postgres(pool.begin().await?),
+        })))
+    }
+
+    /// Runs `work` on one consistent snapshot.
+    ///
+    /// # Errors
+    /// What `work` returns, or that no connection could be had.
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        E: From<sqlx::Error>,
+        F: AsyncFnOnce(&mut ReadTx) -> Result<T, E>,
+    {
+        let mut tx = self.begin_read().await?;
+        work(&mut tx).await
+    }
+
+    /// Runs `work` in one write transaction: durable when this returns `Ok`, undone otherwise; run again where
+    /// the engine broke a deadlock by it.
+    ///
+    /// # Errors
+    /// What `work` returns, or that the engine could not take the transaction.
+    pub async fn write<T, E, F>(&self, mut work: F) -> Result<T, E>
+    where
+        E: From<sqlx::Error> + AsDatabase,
+        F: AsyncFnMut(&mut WriteTx) -> Result<T, E>,
+    {
+        let mut attempt = 1;
+        loop {
+            let outcome = self.attempt(&mut work).await;
+            match outcome {
+                Err(error) if attempt < WRITE_ATTEMPTS && error.asks_to_retry() => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn attempt<T, E, F>(&self, work: &mut F) -> Result<T, E>
+    where
+        E: From<sqlx::Error>,
+        F: AsyncFnMut(&mut WriteTx) -> Result<T, E>,
+    {
+        let mut tx = self.begin_write().await?;
+        let out = work(&mut tx).await?;
+        tx.commit().await?;
+        Ok(out)
+    }
+
+    /// Whether this process is the only one that can write: true for SQLite's embedded file as a rule, never
+    /// for PostgreSQL.
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.0, Engine::Sqlite { .. })
+    }
+
+    /// The engine's name for logs and status pages.
+    pub fn engine(&self) -> &'static str {
+        match self.0 {
+            Engine::Sqlite { .. } => "SQLite",
+            Engine::Postgres(_) => "PostgreSQL",
+        }
+    }
+
+    /// Closes every connection; work under way finishes first.
+    pub async fn close(&self) {
+        match &self.0 {
+            Engine::Sqlite { reader, writer } => {
+                reader.close().await;
+                writer.close().await;
+            }
+            Engine::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// An error that may hold one of the database's.
+pub trait AsDatabase {
+    fn as_database(&self) -> Option<&sqlx::Error>;
+
+    /// Whether the engine ended the transaction only because another was in its way.
+    fn asks_to_retry(&self) -> bool {
+        self.as_database().is_some_and(|error| fault(error) == Fault::Conflict)
+    }
+}
+
+impl AsDatabase for sqlx::Error {
+    fn as_database(&self) -> Option<&sqlx::Error> {
+        Some(self)
+    }
+}
+
+impl AsDatabase for crate::error::Error {
+    fn as_database(&self) -> Option<&sqlx::Error> {
+        match self {
+            Self::Database(error) => Some(error),
+            _ => None,
+        }
+    }
+}
