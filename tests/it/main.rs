@@ -1,0 +1,7 @@
+//! The integration tests, one binary: the real stack against both engines, and the rules the code keeps.
+//!
+//! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
+
+mod house;
+mod layering;
+mod source;

@@ -1,0 +1,94 @@
+//! Reads the crate's own files for the tests that hold them to a rule.
+//!
+//! Rust is read as tokens, as the compiler's lexer sees them: a rule is never fooled by a comment or a string, and
+//! looks into macro calls too. Nothing here knows a rule; `layering` and `house` do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A file of the checkout: its path from the root, with `/`, and its text.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub path: String,
+    pub text: String,
+}
+
+impl Source {
+    pub fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    /// The [`words`] of a Rust file.
+    pub fn words(&self) -> Vec<String> {
+        words(self.text.parse().unwrap_or_else(|error| panic!("{}: {error}", self.path)))
+    }
+
+    /// Where the module of a file under `src/` stands: `src/http/api/mod.rs` is `["http", "api"]`, the root `[]`.
+    pub fn module(&self) -> Vec<String> {
+        let inner = self.path.strip_prefix("src/").and_then(|path| path.strip_suffix(".rs"));
+        let mut names: Vec<_> = inner.unwrap_or_default().split('/').map(str::to_owned).collect();
+        if names.last().is_some_and(|name| matches!(name.as_str(), "mod" | "lib" | "main")) {
+            names.pop();
+        }
+        names
+    }
+}
+
+/// All files under a folder of the checkout whose names end in one of `endings`; none if it does not exist.
+pub fn files(folder: &str, endings: &[&str]) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            let name =
+                path.strip_prefix(root).expect("it was found under the root").to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+                found.push(Source { path: name, text });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    const NOT_OURS: [&str; 2] = ["node_modules", "__pycache__"];
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.file_name().is_none_or(|name| !NOT_OURS.iter().any(|not| name == *not)))
+        .collect()
+}
+
+/// The tokens of a stream one by one, brackets and literals as they are written, `::` as one word.
+fn words(tokens: TokenStream) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                words.push(open.to_owned());
+                words.extend(self::words(group.stream()));
+                words.push(close.to_owned());
+            }
+            TokenTree::Punct(punct)
+                if punct.as_char() == ':' && words.last().is_some_and(|last| last == ":") =>
+            {
+                *words.last_mut().expect("it was just looked at") = "::".to_owned();
+            }
+            token => words.push(token.to_string()),
+        }
+    }
+    words
+}
