@@ -37,6 +37,7 @@ type Answer<T> = oneshot::Sender<std::result::Result<T, Unavailable>>;
 enum Job {
     Ping(Box<Ping>, Answer<Outcome>),
     Stamp(Answer<Stamped>),
+    Close,
 }
 
 /// The way in; clones share the queue.
@@ -45,7 +46,7 @@ pub struct Recorder {
     queue: mpsc::Sender<Job>,
 }
 
-/// The side that works: runs until every [`Recorder`] is dropped and the queue is empty.
+/// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
 pub struct Worker {
     jobs: Arc<tokio::sync::Mutex<mpsc::Receiver<Job>>>,
     db: Db,
@@ -84,10 +85,16 @@ impl Recorder {
         self.queue.send(Job::Stamp(answer)).await.map_err(|_| Unavailable)?;
         answered.await.map_err(|_| Unavailable)?
     }
+
+    /// Takes nothing new; what waits is still recorded.
+    pub async fn close(&self) {
+        // An error means that the worker is gone already.
+        let _: Result<(), _> = self.queue.send(Job::Close).await;
+    }
 }
 
 impl Worker {
-    /// Works until the last [`Recorder`] is gone and its jobs are done.
+    /// Works until the recorder is closed and its jobs are done.
     pub async fn run(self) {
         let workers = if self.db.is_embedded() { 1 } else { POSTGRES_WORKERS };
         let worker = Arc::new(self);
@@ -120,6 +127,7 @@ impl Worker {
                 match job {
                     Job::Ping(ping, answer) => pings.push((*ping, answer)),
                     Job::Stamp(answer) => stamps.push(answer),
+                    Job::Close => self.jobs.lock().await.close(),
                 }
             }
             if !pings.is_empty() {

@@ -104,12 +104,11 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
         tracing::error!(%error, "the jobs did not stop in order");
     }
     note(app.stamp().await);
-    let db = app.db.clone();
-    drop(app);
+    app.recorder.close().await;
     if tokio::time::timeout(DRAIN, recording).await.is_err() {
         tracing::error!("the recorder did not finish in time");
     }
-    db.close().await;
+    app.db.close().await;
     Ok(())
 }
 

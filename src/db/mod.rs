@@ -7,12 +7,14 @@
 //! `IMMEDIATE`; PostgreSQL writes at READ COMMITTED, so guards must hold against commits that happen meanwhile.
 
 mod classify;
+mod inspect;
 mod open;
 mod scope;
 mod statement;
 mod text;
 
 pub use classify::{Fault, fault};
+pub use inspect::{create_schema, pretend_newer};
 pub use open::{OpenError, Url};
 pub use scope::WRITE_ATTEMPTS;
 pub(crate) use scope::{read, write};

@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["accounts"],
     &["checks"],
     &["alerts"],
-    &["pings", "sweep", "signup", "plans", "removal"],
+    &["pings", "sweep", "signup", "plans", "pause", "removal"],
     &["retention", "reports"],
     &["recorder"],
     &["app"],

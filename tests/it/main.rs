@@ -2,6 +2,9 @@
 //!
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
 
+mod heart;
 mod house;
 mod layering;
 mod source;
+mod sql;
+mod support;

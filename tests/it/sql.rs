@@ -1,0 +1,78 @@
+//! Every SQL constant is prepared on both migrated engines, and the two schemas are the same.
+
+use std::collections::BTreeSet;
+
+use crate::support::{Engine, Place};
+use flatline::db::{self, Statement};
+
+/// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
+const STORES: &[(&str, &[&Statement])] = &[
+    ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
+    ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
+    ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
+    ("checks/store.rs", flatline::checks::store::STATEMENTS),
+    ("sweep/store.rs", flatline::sweep::store::STATEMENTS),
+];
+
+async fn prepare_all(engine: Engine) {
+    let db = Place::new(engine).await.open().await;
+    let mut failures = Vec::new();
+    for (store, statements) in STORES {
+        for statement in *statements {
+            if let Err(error) = db.prepare(statement).await {
+                failures.push(format!("{store}: {}: {error}", statement.name));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared_on_sqlite() {
+    prepare_all(Engine::Sqlite).await;
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared_on_postgres() {
+    prepare_all(Engine::Postgres).await;
+}
+
+#[test]
+fn no_store_is_missing() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = BTreeSet::new();
+    let mut folders = vec![source.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name == "store.rs") {
+                found.insert(path.strip_prefix(&source).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    let listed: BTreeSet<String> = STORES.iter().map(|(store, _)| (*store).to_owned()).collect();
+    assert_eq!(found, listed);
+}
+
+#[tokio::test]
+async fn both_schemas_have_the_same_tables_and_columns() {
+    let mut schemas = Vec::new();
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let place = Place::new(engine).await;
+        schemas.push(place.open().await.columns().await.unwrap());
+    }
+    assert!(schemas[0].len() > 100, "the columns were found");
+    assert_eq!(schemas[0], schemas[1]);
+}
+
+#[tokio::test]
+async fn a_database_newer_than_the_program_is_refused_and_says_what_to_do() {
+    for engine in [Engine::Sqlite, Engine::Postgres] {
+        let place = Place::new(engine).await;
+        db::pretend_newer(&place.open().await).await.unwrap();
+        let error = db::Db::open(&place.url.parse().unwrap()).await.err().expect("it is refused");
+        assert!(error.to_string().contains("written by a newer flatline"), "{error}");
+    }
+}
