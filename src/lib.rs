@@ -5,4 +5,5 @@
 //! on any other edge.
 
 pub mod id;
+pub mod schedule;
 pub mod time;
