@@ -10,21 +10,17 @@ pub mod log;
 pub mod state;
 pub mod store;
 
+pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};
 pub use state::{Change, Reason, Signal, State, Status};
 
 use uuid::Uuid;
 
 use crate::accounts::{self, Account};
-use crate::db::{WriteTx, text_enum};
+use crate::db::WriteTx;
 use crate::error::{Error, Result};
 use crate::schedule::Schedule;
 use crate::time::{Span, Time};
-
-text_enum! {
-    /// How a check is expected.
-    pub enum Kind { Simple = "simple", Cron = "cron", OnCalendar = "oncalendar" }
-}
 
 /// What people set; the defaults are the contract's.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -146,7 +142,10 @@ impl Settings {
     pub fn schedule(&self) -> Result<Schedule, String> {
         match self.kind {
             Kind::Simple => Ok(Schedule::Simple { period: self.period_ms }),
-            Kind::Cron | Kind::OnCalendar => Err("not yet".to_owned()),
+            Kind::Cron => Schedule::cron(&self.schedule, &self.zone).map_err(|error| error.to_string()),
+            Kind::OnCalendar => {
+                Schedule::on_calendar(&self.schedule, &self.zone).map_err(|error| error.to_string())
+            }
         }
     }
 }
