@@ -37,6 +37,8 @@ pub struct App {
     pub clock: Clock,
     pub settings: Arc<Settings>,
     pub urls: Urls,
+    /// Signs badges.
+    pub secret: Vec<u8>,
     pub proxies: Proxies,
     pub recorder: Recorder,
     pub senders: Senders,

@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod alerts;
 pub mod app;
+pub mod badges;
 pub mod caller;
 pub mod checks;
 pub mod cli;
@@ -22,6 +23,7 @@ pub mod net;
 pub mod pause;
 pub mod pings;
 pub mod plans;
+pub mod provision;
 pub mod recorder;
 pub mod removal;
 pub mod schedule;

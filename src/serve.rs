@@ -68,6 +68,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
         db,
         clock,
         urls: Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() },
+        secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
         settings,
         recorder,

@@ -51,6 +51,14 @@ statements! {
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
     FIND_PROJECT = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE id = $1";
+    FIND_PROJECT_BY_UUID = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE uuid = $1";
+    FIND_PROJECT_BY_PING_KEY =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE ping_key = $1";
+    FIND_PROJECT_BY_BADGE_KEY =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE badge_key = $1";
+    /// One check per slug or `unique`: locks the project after its account, so that whoever looks for a check
+    /// next sees what was made before. Zero rows: it is gone.
+    LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
     CREATE_KEY =
         "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
@@ -181,6 +189,23 @@ pub async fn create_project(tx: &mut WriteTx, project: &Project, now: Time) -> R
 
 pub async fn find_project(tx: &mut ReadTx, id: i64) -> Result<Option<Project>> {
     Ok(tx.query(FIND_PROJECT).bind(id).maybe().await?)
+}
+
+pub async fn find_project_by_uuid(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_UUID).bind(uuid).maybe().await?)
+}
+
+pub async fn find_project_by_ping_key(tx: &mut ReadTx, key: &str) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_PING_KEY).bind(key.to_owned()).maybe().await?)
+}
+
+pub async fn find_project_by_badge_key(tx: &mut ReadTx, key: Uuid) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_BADGE_KEY).bind(key).maybe().await?)
+}
+
+/// Whether the project exists: see [`LOCK_PROJECT`].
+pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(LOCK_PROJECT).bind(id).count().await? == 1)
 }
 
 pub async fn create_member(

@@ -107,6 +107,8 @@ statements! {
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
     FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
+    COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
         "SELECT checks.name AS name, checks.uuid AS uuid, MAX(flips.flipped_at) AS since_at FROM checks \
          JOIN flips ON flips.check_id = checks.id AND flips.new_status = 'down' WHERE checks.project_id = $1 \
@@ -211,6 +213,11 @@ pub struct Settlement {
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct MaybeId {
+    id: Option<i64>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -406,6 +413,13 @@ pub async fn clamp(tx: &mut WriteTx, lease: Span, now: Time) -> Result<()> {
 /// When the oldest delivery that waits to be sent was due.
 pub async fn find_oldest_due(tx: &mut ReadTx) -> Result<Option<Time>> {
     Ok(tx.query(FIND_OLDEST_DUE).maybe::<At>().await?.map(|row| row.at))
+}
+
+/// The id of the newest delivery, and the number of flips that somebody is still to be told.
+pub async fn count_open(tx: &mut ReadTx) -> Result<(Option<i64>, i64)> {
+    let last = tx.query(FIND_LAST_DELIVERY).maybe::<MaybeId>().await?.and_then(|row| row.id);
+    let open = tx.query(COUNT_OPEN_FLIPS).maybe::<Number>().await?.map_or(0, |row| row.number);
+    Ok((last, open))
 }
 
 /// Names (uuids where nameless) of at most ten other checks of the project that are down, and since

@@ -4,8 +4,10 @@
 //! route's pattern and a request id, never the path or query, which hold secrets.
 
 pub mod api;
+pub mod badge;
 pub mod ops;
 pub mod ping;
+pub mod project_metrics;
 pub mod reply;
 pub mod web;
 
@@ -41,6 +43,8 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(ops::routes())
         .merge(ping::routes())
         .merge(api::routes())
+        .merge(badge::routes())
+        .merge(project_metrics::routes())
         .merge(web::routes())
         .fallback(web::not_found)
         .with_state(app)

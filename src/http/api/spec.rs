@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::checks::{Kind, Settings};
+use crate::checks::{Kind, Likeness, Settings};
 use crate::schedule::Zone;
 use crate::time::Span;
 
@@ -93,6 +93,21 @@ impl Spec {
         set(&mut settings.zone, self.tz.as_ref());
         self.apply_schedule(settings);
         self.apply_keywords(settings);
+    }
+
+    /// What to look for before a check is made: the fields that `unique` lists, if it lists any and all are there.
+    pub fn likeness(&self) -> Option<Likeness> {
+        let mut like = Likeness::default();
+        for field in &self.unique {
+            match *field {
+                "name" => like.name = Some(self.name.clone()?),
+                "slug" => like.slug = Some(self.slug.clone()?),
+                "tags" => like.tags = Some(self.tags.clone()?),
+                "timeout" => like.period = Some(self.timeout?),
+                _ => like.grace = Some(self.grace?),
+            }
+        }
+        (!self.unique.is_empty()).then_some(like)
     }
 
     fn apply_schedule(&self, settings: &mut Settings) {
