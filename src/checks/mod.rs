@@ -177,6 +177,11 @@ impl Check {
         }
     }
 
+    /// The name, or the uuid where there is none.
+    pub fn display_name(&self) -> String {
+        if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }
+    }
+
     /// Whether a success is overdue but within the grace.
     pub fn is_late(&self, now: Time) -> bool {
         self.state.status == Status::Up && self.state.expected_at.is_some_and(|expected| expected <= now)
