@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::recorder::{Unavailable, Worker, recorder};
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
-use crate::{accounts, http, jobs};
+use crate::{accounts, http, jobs, smtp};
 
 /// A client gets this long to send its request's head.
 const HEAD_LIMIT: Duration = Duration::from_secs(15);
@@ -94,12 +94,25 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     note(app.stamp().await);
     let mut scheduler = jobs::start(&app).await?;
     let delivering = tokio::spawn(deliver_at_once(Arc::clone(&app)));
+    let (stop_mail, mail_stopped) = tokio::sync::oneshot::channel::<()>();
+    let taking_mail = match app.settings.smtp_listen {
+        Some(address) => {
+            let listener = listen_for_mail(address).await?;
+            let stop = async move { drop(mail_stopped.await) };
+            Some(tokio::spawn(smtp::listen(listener, Arc::clone(&app), stop)))
+        }
+        None => None,
+    };
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, site = %app.urls.site, engine = app.db.engine(), "listening");
     }
     accept(listener, http::router(Arc::clone(&app)), stop_signal()).await;
 
     tracing::info!("stopping");
+    drop(stop_mail);
+    if let Some(taking_mail) = taking_mail {
+        taking_mail.abort();
+    }
     delivering.abort();
     if let Err(error) = scheduler.shutdown().await {
         tracing::error!(%error, "the jobs did not stop in order");
@@ -120,6 +133,13 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
         return TcpListener::from_std(handed_over).map_err(failed);
     }
     TcpListener::bind(address).await.map_err(failed)
+}
+
+async fn listen_for_mail(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
+    tracing::info!(%address, "taking pings by mail");
+    Ok(listener)
 }
 
 fn warn_about(settings: &Settings) {

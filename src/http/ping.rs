@@ -107,6 +107,7 @@ async fn ping(
     let mut ping = Ping {
         check: Uuid::nil(),
         signal,
+        letter: None,
         rid,
         exit_status,
         scheme: if from.https { "https" } else { "http" },
