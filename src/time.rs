@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 pub struct Time(pub i64);
 
 /// A length of time in milliseconds, stored as `BIGINT`; negative where an earlier instant was reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, sqlx::Type,
+)]
 #[serde(transparent)]
 #[sqlx(transparent)]
 pub struct Span(pub i64);

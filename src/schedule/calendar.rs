@@ -134,7 +134,8 @@ impl Calendar {
 
     /// The first matching time of day at or after `from`.
     fn clock_from(&self, from: Time) -> Option<Time> {
-        let [hour, minute, second] = [from.hour(), from.minute(), from.second()].map(|n| n.unsigned_abs().into());
+        let [hour, minute, second] =
+            [from.hour(), from.minute(), from.second()].map(|n| n.unsigned_abs().into());
         let (first_minute, first_second) = (self.minutes.first()?, self.seconds.first()?);
         if self.hours.has(hour) {
             if self.minutes.has(minute)

@@ -35,12 +35,8 @@ const MONTH: Field = Field {
     high: 12,
     names: &["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"],
 };
-const WEEKDAY: Field = Field {
-    name: "day of week",
-    low: 0,
-    high: 7,
-    names: &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"],
-};
+const WEEKDAY: Field =
+    Field { name: "day of week", low: 0, high: 7, names: &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"] };
 
 /// Reads a cron expression; the error names the field and says what to write instead.
 pub(super) fn parse(text: &str) -> Result<(Calendar, Rule), ScheduleError> {
@@ -98,10 +94,12 @@ fn wrong_count(fields: &[&str]) -> ScheduleError {
             "{:?} does not belong to the five fields ({ORDER}): choose the time zone beside them instead.",
             shortened(setting)
         ),
-        [_, _, _, _, _, sixth] if sixth.starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '?') => format!(
-            "There is a sixth field {sixth:?}: write the five fields {ORDER}. If the first one is meant as seconds, \
+        [_, _, _, _, _, sixth] if sixth.starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '?') => {
+            format!(
+                "There is a sixth field {sixth:?}: write the five fields {ORDER}. If the first one is meant as seconds, \
              leave it out; seconds are not awaited."
-        ),
+            )
+        }
         [_, _, _, _, _, rest, ..] => format!(
             "{:?} comes after the five fields: write {ORDER}, without user, command or year.",
             shortened(rest)
@@ -124,7 +122,11 @@ fn days(day: &str, weekday: &str) -> Result<Days, ScheduleError> {
         if let Some((name, nth)) = item.split_once('#') {
             let nth = match nth {
                 "1" | "2" | "3" | "4" | "5" => usize::from(nth.as_bytes()[0] - b'1'),
-                _ => return Err(WEEKDAY.wrong(item, "write 1 to 5 after the #, as in MON#2 for the second Monday")),
+                _ => {
+                    return Err(
+                        WEEKDAY.wrong(item, "write 1 to 5 after the #, as in MON#2 for the second Monday")
+                    );
+                }
             };
             days.nth[nth] = days.nth[nth].or(one_weekday(item, name)?);
         } else if let Some(name) = item.strip_suffix(['l', 'L']) {
@@ -212,17 +214,22 @@ impl Field {
 
     /// What to write instead of something that is neither a number nor a name.
     fn hint(&self, text: &str) -> String {
-        let full = self.names.iter().find(|name| {
-            text.len() > 3 && text.is_ascii() && name.eq_ignore_ascii_case(&text[..3])
-        });
+        let full = self
+            .names
+            .iter()
+            .find(|name| text.len() > 3 && text.is_ascii() && name.eq_ignore_ascii_case(&text[..3]));
         if let Some(name) = full {
             return format!("write one three-letter name, such as {name}, or a number");
         }
         match text.chars().next() {
             Some('?') => "write * instead of Quartz's ?".into(),
             Some('H' | '~') => "write a fixed number; a time drawn by chance cannot be awaited".into(),
-            _ if text.contains('~') => "write a fixed number; a time drawn by chance cannot be awaited".into(),
-            _ if text.ends_with(['W', 'w']) => "write the date itself, or LW for the month's last workday".into(),
+            _ if text.contains('~') => {
+                "write a fixed number; a time drawn by chance cannot be awaited".into()
+            }
+            _ if text.ends_with(['W', 'w']) => {
+                "write the date itself, or LW for the month's last workday".into()
+            }
             None => "something is missing beside a comma, dash or slash".into(),
             _ if text == "L" || text.starts_with("L-") => "write L alone, for the month's last day".into(),
             _ => format!(

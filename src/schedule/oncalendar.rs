@@ -20,10 +20,12 @@ pub(super) fn parse_line(line: &str, zone: &Zone) -> Result<(Calendar, Zone), Sc
     let (text, named) = split_zone(line);
     match (parse_event(shorthand(text).unwrap_or(text)), line.rsplit_once(' ')) {
         (Ok(calendar), _) => Ok((calendar, named.unwrap_or_else(|| zone.clone()))),
-        (Err(_), Some((_, word))) if named.is_none() && looks_like_a_zone(word) => Err(ScheduleError::new(format!(
-            "The time zone {:?} is not known: write an IANA name such as Europe/Riga, or UTC.",
-            shortened(word)
-        ))),
+        (Err(_), Some((_, word))) if named.is_none() && looks_like_a_zone(word) => {
+            Err(ScheduleError::new(format!(
+                "The time zone {:?} is not known: write an IANA name such as Europe/Riga, or UTC.",
+                shortened(word)
+            )))
+        }
         (Err(error), _) => Err(error),
     }
 }
@@ -150,8 +152,10 @@ impl Reader<'_> {
 
     /// A weekday's name, Monday as 0.
     fn weekday(&mut self) -> Option<u32> {
-        const NAMES: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-        let starts = |name: &&str| self.rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        const NAMES: [&str; 7] =
+            ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+        let starts =
+            |name: &&str| self.rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
         let (day, length) = (0..).zip(NAMES).find_map(|(day, name)| {
             let written = [name, &name[..3]].into_iter().find(starts)?;
             Some((day, written.len()))
@@ -174,7 +178,11 @@ impl Reader<'_> {
         }
         let mut from_end = self.skip("~");
         if !from_end && !self.skip("-") {
-            return Err(wrong("date or time", self.rest, "write a date as 2026-12-24 or 12-24, a time as 18:00"));
+            return Err(wrong(
+                "date or time",
+                self.rest,
+                "write a date as 2026-12-24 or 12-24, a time as 18:00",
+            ));
         }
         let (mut year, mut month, mut day) = (None, first, self.chain("month or day", 1)?);
         if !self.at_word_end() {
@@ -254,7 +262,10 @@ impl Reader<'_> {
             value = value.saturating_add(micros + u64::from(digit(6) >= 5));
         }
         let limit = i32::MAX.unsigned_abs();
-        u32::try_from(value).ok().filter(|value| *value <= limit).ok_or_else(|| wrong(name, whole, "the number is too large"))
+        u32::try_from(value)
+            .ok()
+            .filter(|value| *value <= limit)
+            .ok_or_else(|| wrong(name, whole, "the number is too large"))
     }
 }
 
@@ -295,9 +306,12 @@ fn days(chain: Chain, from_end: bool) -> Result<Days, ScheduleError> {
     }
     let mut from_end = Bits::EMPTY;
     for part in chain.unwrap_or_default() {
-        let part = DAY_FROM_END.checked(part, |part| part.start.checked_sub(part.step).is_some_and(|n| n >= 1))?;
+        let part =
+            DAY_FROM_END.checked(part, |part| part.start.checked_sub(part.step).is_some_and(|n| n >= 1))?;
         let counted = match part.stop {
-            None if part.step > 0 => (1..=part.start).rev().step_by(part.step as usize).map(Bits::one).collect(),
+            None if part.step > 0 => {
+                (1..=part.start).rev().step_by(part.step as usize).map(Bits::one).collect()
+            }
             stop => Bits::steps(part.start, stop.unwrap_or(part.start), part.step.max(1) as usize),
         };
         from_end = from_end.or(counted);
@@ -366,6 +380,10 @@ impl Unit {
 }
 
 fn wrong(field: &str, found: &str, hint: &str) -> ScheduleError {
-    let found = if found.is_empty() { "ends too early".into() } else { format!("cannot be read at {:?}", shortened(found)) };
+    let found = if found.is_empty() {
+        "ends too early".into()
+    } else {
+        format!("cannot be read at {:?}", shortened(found))
+    };
     ScheduleError::new(format!("The {field} {found}: {hint}."))
 }

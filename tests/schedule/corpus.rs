@@ -35,7 +35,8 @@ fn failures(corpus: &str, read: Read) -> Vec<String> {
             }
         };
         if wanted != found {
-            failures.push(format!("{expression:?} in {zone} from {start:?}: wanted {wanted:?}, found {found:?}"));
+            failures
+                .push(format!("{expression:?} in {zone} from {start:?}: wanted {wanted:?}, found {found:?}"));
         } else if let (Some(first), Some(slot)) = (row.get(3), found.first()) {
             let local = Zone::parse(zone).unwrap().local(*slot).rfc3339();
             if !text(first).ends_with('Z') && text(first) != local {

@@ -154,7 +154,10 @@ fn slots(expression: &str, zone: &str, start: i64) -> Vec<Timestamp> {
 }
 
 /// Where found and wanted part, if they do.
-fn first_difference(found: &[Timestamp], wanted: &[Timestamp]) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
+fn first_difference(
+    found: &[Timestamp],
+    wanted: &[Timestamp],
+) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
     let longest = found.len().max(wanted.len());
     let pairs = (0..longest).map(|nth| (found.get(nth).copied(), wanted.get(nth).copied()));
     pairs.into_iter().find(|(found, wanted)| found != wanted)

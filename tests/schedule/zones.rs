@@ -32,7 +32,9 @@ fn unknown_zones_are_refused_by_name() {
     assert_eq!(refused("Foo/Bar"), "\"Foo/Bar\" is not a known time zone");
     assert_eq!(refused("europe/riga"), "\"europe/riga\" is not a known time zone; did you mean Europe/Riga?");
     assert_eq!(refused(""), "\"\" is not a known time zone");
-    for name in ["+02:00", "UTC+2", "CEST", "posix/Europe/Berlin", "../etc/passwd", "Factory", " UTC", "localtime"] {
+    for name in
+        ["+02:00", "UTC+2", "CEST", "posix/Europe/Berlin", "../etc/passwd", "Factory", " UTC", "localtime"]
+    {
         assert!(Zone::parse(name).is_err(), "{name}");
     }
 }
@@ -52,7 +54,8 @@ fn an_instant_is_shown_as_the_zones_clock_shows_it() {
 #[test]
 fn a_reading_of_the_clock_is_one_instant_even_where_it_is_skipped_or_repeated() {
     let zone = Zone::parse("Europe/Berlin").unwrap();
-    let instant = |month, day, hour| zone.instant(jiff::civil::date(2026, month, day).at(hour, 30, 0, 0)).iso_seconds();
+    let instant =
+        |month, day, hour| zone.instant(jiff::civil::date(2026, month, day).at(hour, 30, 0, 0)).iso_seconds();
     assert_eq!(instant(1, 1, 0), "2025-12-31T23:30:00+00:00");
     assert_eq!(instant(3, 29, 2), "2026-03-29T01:00:00+00:00");
     assert_eq!(instant(10, 25, 2), "2026-10-25T00:30:00+00:00");
@@ -64,5 +67,8 @@ fn zone_data_is_current_and_says_when_it_is_not() {
     assert!(data.version() >= "2026f", "{}", data.version());
     assert_eq!(data.too_old(Time::parse("2026-11-30T00:00:00Z").unwrap()), None);
     let long_after = data.too_old(Time::parse("2190-01-01T00:00:00Z").unwrap()).unwrap();
-    assert!(long_after.starts_with(&format!("The time zone data is version {}", data.version())), "{long_after}");
+    assert!(
+        long_after.starts_with(&format!("The time zone data is version {}", data.version())),
+        "{long_after}"
+    );
 }
