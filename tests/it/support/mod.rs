@@ -8,8 +8,8 @@ mod client;
 mod process;
 mod receiver;
 
-pub use client::Client;
-
+pub use client::{Answer, Client, uuid_of};
+pub use process::{Process, program};
 pub use receiver::Receiver;
 
 use std::sync::Arc;
@@ -223,7 +223,8 @@ async fn start(place: &Place, clock: &Clock, changes: &[(String, String)]) -> (A
     (app, Client::new(&format!("http://{address}")), Running { accepting, recording })
 }
 
-async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
+/// Makes an account, as the command line does.
+pub async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
     let applicant = Applicant { email: email.to_owned(), password_hash: None, plan: plan.map(str::to_owned) };
     let now = app.clock.now();
     let mut tx = app.db.begin_write().await.expect("a write");
