@@ -25,6 +25,7 @@ use crate::config::Settings;
 use crate::db::{self, Db};
 use crate::metrics::Metrics;
 use crate::recorder::{Unavailable, Worker, recorder};
+use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
 use crate::{accounts, http, jobs, smtp};
@@ -143,6 +144,9 @@ async fn listen_for_mail(address: SocketAddr) -> Result<TcpListener, ServeError>
 }
 
 fn warn_about(settings: &Settings) {
+    if let Some(warning) = zone_data().too_old(Clock::System.now()) {
+        tracing::warn!("{warning}");
+    }
     if !settings.is_https() {
         tracing::warn!("the site is plain http: cookies are not Secure; use it on a network you trust");
     }

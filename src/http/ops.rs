@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::reply;
 use crate::app::App;
+use crate::schedule::zone_data;
 
 pub fn routes() -> Router<Arc<App>> {
     Router::new()

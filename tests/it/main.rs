@@ -5,6 +5,7 @@
 mod heart;
 mod house;
 mod layering;
+mod mail_pings;
 mod source;
 mod sql;
 mod support;
