@@ -110,7 +110,12 @@ statements! {
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
-    FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
+    FIND_OLDEST_DUE =
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
+         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
+         ORDER BY due_at, id LIMIT 1";
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
