@@ -13,6 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::alerts::links::Links;
 use crate::alerts::send::Senders;
 use crate::app::App;
 use crate::caller::Proxies;
@@ -20,7 +21,9 @@ use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
 use crate::http::connection::Front;
+use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
+use crate::net::Outgoing;
 use crate::recorder::{Unavailable, Worker, recorder};
 use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
@@ -56,14 +59,15 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let metrics = Arc::new(Metrics::default());
     let now = clock.now();
     let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
-    let senders = Senders::new(&settings, &instance.secret).map_err(ServeError::Setting)?;
+    let urls = Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() };
+    let senders = senders(&settings, &urls, &instance.secret)?;
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
         recorder(db.clone(), Arc::new(settings.plans.clone()), Arc::clone(&metrics), clock.clone());
     let app = App {
         db,
         clock,
-        urls: Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() },
+        urls,
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
         settings,
@@ -74,6 +78,21 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     };
     app.prepare().await?;
     Ok((Arc::new(app), worker))
+}
+
+/// The ways out, as the settings describe them.
+fn senders(settings: &Settings, urls: &Urls, secret: &[u8]) -> Result<Senders, ServeError> {
+    let from = Mailbox::parse(&settings.mail_from)
+        .map_err(|error| ServeError::Setting(format!("FLATLINE_MAIL_FROM: {error}")))?;
+    let post = match &settings.smtp_url {
+        Some(url) => Post::smtp(url, from)
+            .map_err(|error| ServeError::Setting(format!("FLATLINE_SMTP_URL: {error}")))?,
+        None => Post::outbox(settings.data_dir.join("outbox"), from),
+    };
+    let outgoing = Outgoing::new(settings.private_targets.clone())
+        .map_err(|error| ServeError::Setting(error.to_string()))?;
+    let links = Links::new(&urls.site, secret);
+    Ok(Senders { post, outgoing, links, urls: urls.clone(), site: settings.site_host() })
 }
 
 /// Serves until the process is asked to stop.

@@ -6,10 +6,6 @@
 
 use std::collections::HashMap;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use uuid::Uuid;
-
 use super::send::{Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
 use super::{DeliveryState, Message, letters};
@@ -21,6 +17,8 @@ use crate::error::Result;
 use crate::id;
 use crate::metrics::Metrics;
 use crate::time::{Clock, Span, Time};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 
 /// How long a lease lasts; longer than [`SEND_LIMIT`], so that a living worker never loses it.
 pub const LEASE: Span = Span::seconds(120);
@@ -72,7 +70,7 @@ impl Deliverer<'_> {
 
     async fn send(&self, delivery: &Claimed) -> Result<()> {
         let now = self.clock.now();
-        let message = db::read!(self.db, |tx| super::message(tx, delivery, now).await)?;
+        let message = db::read!(self.db, |tx| super::message(tx, delivery, &self.senders.urls, now).await)?;
         let Some(message) = message else { return Ok(()) };
         let outcome = self.attempt(&message).await;
         self.settle(delivery, &message, outcome).await
@@ -262,9 +260,4 @@ pub(super) fn next_attempt(attempts: i64, asked: Option<Span>, jitter: f64, now:
     let wait = (wait as f64 * (0.75 + 0.5 * jitter)) as i64;
     let asked = asked.unwrap_or(Span::ZERO).min(LONGEST_RETRY_AFTER);
     now + Span::millis(wait).max(asked)
-}
-
-/// A fresh token for a lease.
-pub(super) fn token() -> Uuid {
-    id::uuid()
 }

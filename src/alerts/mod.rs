@@ -7,15 +7,17 @@
 
 pub mod deliver;
 pub mod letters;
+pub mod links;
 pub mod send;
 pub mod store;
 pub mod words;
 
 use uuid::Uuid;
 
+use crate::checks::json::{Access, CheckJson, Urls};
 use crate::checks::{self, Change, Check, Status, StoredFlip};
 use crate::db::{ReadTx, WriteTx, text_enum};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::time::Time;
 
 text_enum! {
@@ -84,6 +86,8 @@ pub struct Message {
     pub also_down: Vec<(String, Time)>,
     /// Names of the other channels that are told.
     pub also_told: Vec<String>,
+    /// The check in the Management API's shape, version 3.
+    pub check_json: String,
     pub now: Time,
 }
 
@@ -131,7 +135,12 @@ pub async fn flipped(
 ///
 /// # Errors
 /// The database's.
-pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> Result<Option<Message>> {
+pub async fn message(
+    tx: &mut ReadTx,
+    delivery: &store::Claimed,
+    urls: &Urls,
+    now: Time,
+) -> Result<Option<Message>> {
     let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
     let Some(channel) = store::find_channel(tx, delivery.channel_id).await? else { return Ok(None) };
     let Some(flip) = checks::store::find_flip(tx, delivery.flip_id).await? else { return Ok(None) };
@@ -142,6 +151,7 @@ pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> R
     let last_ping = last_ping(tx, &flip).await?;
     let also_down = store::list_also_down(tx, check.project_id, check.id).await?;
     let also_told = store::list_also_told(tx, flip.id, channel.id).await?;
+    let check_json = check_json(tx, &check, urls, now).await?;
     Ok(Some(Message {
         id: delivery.uuid,
         channel,
@@ -152,9 +162,19 @@ pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> R
         last_ping,
         also_down,
         also_told,
+        check_json,
         check,
         now,
     }))
+}
+
+async fn check_json(tx: &mut ReadTx, check: &Check, urls: &Urls, now: Time) -> Result<String> {
+    let assigned = store::list_assigned_to_check(tx, check.id).await?;
+    let mut channels: Vec<String> = assigned.iter().map(|row| row.channel_uuid.to_string()).collect();
+    channels.sort();
+    let access = Access::Full { channels: channels.join(",") };
+    let json = serde_json::to_string(&CheckJson::new(check, access, urls, 3, now));
+    json.map_err(|error| Error::internal(error.to_string()))
 }
 
 /// The ping that explains a flip: the one that caused it, or else the last one that says how a run went.

@@ -29,7 +29,7 @@ fn version() -> &'static str {
 #[derive(Debug, Parser)]
 #[command(
     name = "flatline",
-    version,
+    version = version(),
     about,
     after_help = "Settings are environment variables; the README lists them."
 )]
