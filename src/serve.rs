@@ -9,11 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -24,6 +20,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
+use crate::http::connection::Front;
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
@@ -33,8 +30,6 @@ use crate::sweep::witness::Stamped;
 use crate::time::Clock;
 use crate::{accounts, http, jobs, smtp};
 
-/// A client gets this long to send its request's head.
-const HEAD_LIMIT: Duration = Duration::from_secs(15);
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
 /// How long a stop waits for requests under way.
@@ -195,9 +190,7 @@ async fn deliver_at_once(app: Arc<App>) {
 pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).half_close(false);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(200);
+    let front = Arc::new(Front::new(router));
     tokio::pin!(stop);
     loop {
         let room = Arc::clone(&room);
@@ -218,14 +211,9 @@ pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Out
             }
         };
         drop(stream.set_nodelay(true));
-        let service = TowerToHyperService::new(
-            router.clone().layer(axum::Extension(ConnectInfo(peer))).into_service::<hyper::body::Incoming>(),
-        );
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let watched = graceful.watch(connection);
+        let (front, watcher) = (Arc::clone(&front), graceful.watcher());
         tokio::spawn(async move {
-            // A connection that breaks is the client's affair; its request recorded nothing.
-            drop(watched.await);
+            front.converse(stream, peer, watcher).await;
             drop(place);
         });
     }

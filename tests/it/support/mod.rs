@@ -7,10 +7,12 @@
 mod client;
 mod process;
 mod receiver;
+mod wire;
 
-pub use client::Client;
-
+pub use client::{Answer, Client};
+pub use process::{Process, program};
 pub use receiver::Receiver;
+pub use wire::Wire;
 
 use std::sync::Arc;
 
