@@ -146,7 +146,8 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
             continue;
         }
         let mut charged = false;
-        if let Some(account) = accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
+        if let Some(account) =
+            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
         {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
