@@ -176,9 +176,7 @@ impl Ground {
 
     /// A check with period and grace of one minute that tells all channels.
     pub async fn check(&self, name: &str) -> String {
-        self.clients[0]
-            .check(&json!({"name": name, "timeout": 60, "grace": 60, "channels": "*"}))
-            .await
+        self.clients[0].check(&json!({"name": name, "timeout": 60, "grace": 60, "channels": "*"})).await
     }
 
     /// A check whose first success was `since` ago.

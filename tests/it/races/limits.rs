@@ -10,10 +10,8 @@ use super::ground::{Ground, Setting, count, on_all, race, rounds, until};
 use super::rows::change;
 use crate::support::{Engine, Place, is_long, on_both, program};
 
-const FORGET_ALERTS: &Statement = &Statement {
-    name: "FORGET_ALERTS",
-    text: "UPDATE accounts SET alerts_used = 0, quota_told_month = 0",
-};
+const FORGET_ALERTS: &Statement =
+    &Statement { name: "FORGET_ALERTS", text: "UPDATE accounts SET alerts_used = 0, quota_told_month = 0" };
 const DELETE_LETTERS: &Statement = &Statement { name: "DELETE_LETTERS", text: "DELETE FROM letters" };
 const COUNT_LETTERS: &Statement =
     &Statement { name: "COUNT_LETTERS", text: "SELECT COUNT(*) AS number FROM letters" };

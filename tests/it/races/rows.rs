@@ -16,10 +16,8 @@ const AGE_CHECK: &Statement = &Statement {
            flapping_until_at = flapping_until_at - $2, expected_at = expected_at - $2, \
            deadline_at = deadline_at - $2, wake_at = wake_at - $2 WHERE id = $1",
 };
-const AGE_RUNS: &Statement = &Statement {
-    name: "AGE_RUNS",
-    text: "UPDATE runs SET started_at = started_at - $2 WHERE check_id = $1",
-};
+const AGE_RUNS: &Statement =
+    &Statement { name: "AGE_RUNS", text: "UPDATE runs SET started_at = started_at - $2 WHERE check_id = $1" };
 const LIST_DELIVERIES: &Statement = &Statement {
     name: "LIST_DELIVERIES",
     text: "SELECT uuid, flip_id, channel_id, check_id, tells, state, attempts FROM deliveries \

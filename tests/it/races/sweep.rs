@@ -11,10 +11,8 @@ use super::ground::{Ground, Setting, jitter, on_all, race, rounds};
 /// A second past its deadline: period, grace and floor are a minute each.
 const OVERDUE: Span = Span::seconds(181);
 
-const AGE_STAMP: &Statement = &Statement {
-    name: "AGE_STAMP",
-    text: "UPDATE witness SET stamped_at = stamped_at - $1 WHERE id = 1",
-};
+const AGE_STAMP: &Statement =
+    &Statement { name: "AGE_STAMP", text: "UPDATE witness SET stamped_at = stamped_at - $1 WHERE id = 1" };
 const DELETE_GAPS: &Statement = &Statement { name: "DELETE_GAPS", text: "DELETE FROM gaps" };
 
 /// Runs the sweep three times at once, and beside it `other`: the answer's status.
