@@ -96,6 +96,8 @@ statements! {
     TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
+    /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
+    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
     MOVE_FLOORS =
@@ -331,7 +333,9 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
+/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
 pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
     Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
 }
 
