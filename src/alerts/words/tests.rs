@@ -282,7 +282,6 @@ fn an_address_is_asked_without_the_sender_s_words_in_the_subject() {
     let project = format!("Win a prize at https://evil.example/ {}", "x".repeat(100));
     let letter = confirm::Confirm {
         url: "https://watch.example.org/channels/confirm/TOKEN",
-        good_for: Span::hours(72),
         to: "oncall@example.org",
         project: &project,
         asked_by: "alice@example.org",
@@ -292,7 +291,6 @@ fn an_address_is_asked_without_the_sender_s_words_in_the_subject() {
     assert_eq!(written.subject, "Confirm this address for alerts from watch.example.org");
     let shown = written.text.split('"').nth(1).unwrap();
     assert_eq!(shown.chars().count(), 60);
-    assert!(written.text.contains("The link is good for 3 days."));
 }
 
 #[test]
