@@ -28,6 +28,8 @@ const SEND_LIMIT: Span = Span::seconds(60);
 const BATCH: i64 = 20;
 /// A delivery that no attempt could bring home in this time is given up.
 const GIVE_UP_AFTER: Span = Span::hours(24);
+/// Held deliveries of one account that are looked at in one go.
+const HELD_BATCH: i64 = 1000;
 const FIRST_BACKOFF: Span = Span::seconds(15);
 const LONGEST_BACKOFF: Span = Span::hours(1);
 /// A channel may ask for more patience than ours, up to this.
@@ -129,23 +131,24 @@ impl Deliverer<'_> {
 }
 
 /// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
-/// without quota is held. Accounts are locked by id, then deliveries by id.
+/// without quota is held. Account by account, each locked before its deliveries are touched, both by id.
 async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut due: Vec<&Claimed> = due.iter().collect();
     due.sort_by_key(|delivery| (delivery.account_id, delivery.id));
     let mut accounts: HashMap<i64, Option<Account>> = HashMap::new();
     let mut claimed = Vec::new();
     for delivery in due {
+        if !accounts.contains_key(&delivery.account_id) {
+            accounts.insert(delivery.account_id, lock_account(tx, plans, delivery.account_id).await?);
+        }
         if is_overtaken(tx, delivery).await? {
             store::supersede(tx, delivery.id, now).await?;
             continue;
         }
         let mut charged = false;
-        if delivery.charged_at.is_none() {
-            if !accounts.contains_key(&delivery.account_id) {
-                accounts.insert(delivery.account_id, find_account(tx, plans, delivery.account_id).await?);
-            }
-            let Some(account) = &accounts[&delivery.account_id] else { continue };
+        if let Some(account) =
+            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
+        {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
                 Charge::PlanChanged => continue,
@@ -167,9 +170,10 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
     Ok(claimed)
 }
 
-/// The account with today's values of its plan; `None` if it is gone or its plan no longer exists.
-async fn find_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
-    let row = accounts::store::find_account(tx, account_id).await?;
+/// The account with today's values of its plan. `None` if its plan is no longer among the plans: then nothing
+/// says what its alerts are limited to, and an alert too many is better than one that is never sent.
+async fn lock_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
+    let row = accounts::store::lock_account(tx, account_id).await?;
     Ok(row.and_then(|row| plans.get(&row.plan).map(|plan| Account { id: row.id, plan: plan.clone() })))
 }
 
@@ -218,11 +222,12 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
     let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
     let mut released = 0;
-    for held in store::list_held(tx, account_id, left.clamp(0, 1000)).await? {
-        if held.tells == held.told_status {
-            released += usize::from(store::release(tx, held.id, now).await?);
-        } else {
+    for held in store::list_held(tx, account_id, HELD_BATCH).await? {
+        if held.tells != held.told_status {
+            // Also without quota: the opposite message stands behind it, and may be one that is owed.
             store::drop_held(tx, held.id, now).await?;
+        } else if left > i64::try_from(released).unwrap_or(i64::MAX) {
+            released += usize::from(store::release(tx, held.id, now).await?);
         }
     }
     Ok(released)

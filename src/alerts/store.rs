@@ -34,6 +34,11 @@ statements! {
     FIND_CHANNEL = concat!("SELECT ", channel_columns!(), " FROM channels WHERE id = $1");
     FIND_CHANNEL_BY_UUID = concat!("SELECT ", channel_columns!(), " FROM channels WHERE uuid = $1");
     LIST_CHANNELS = concat!("SELECT ", channel_columns!(), " FROM channels WHERE project_id = $1 ORDER BY id");
+    /// Writes a channel's settings. Zero rows: it is gone, or in another project.
+    UPDATE_CHANNEL = concat!(
+        "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
+         disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+    DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
     NOTE_SENT = "UPDATE channels SET last_sent_at = $2, last_error = '' WHERE id = $1";
@@ -110,7 +115,12 @@ statements! {
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
-    FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
+    FIND_OLDEST_DUE =
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
+         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
+         ORDER BY due_at, id LIMIT 1";
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
@@ -276,6 +286,18 @@ pub async fn find_channel_by_uuid(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<
 
 pub async fn list_channels(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Channel>> {
     Ok(tx.query(LIST_CHANNELS).bind(project_id).all().await?)
+}
+
+/// The channel as it now is: see [`UPDATE_CHANNEL`].
+pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option<Channel>> {
+    let change = tx.change(UPDATE_CHANNEL).bind(new.uuid).bind(new.project_id).bind(new.name.clone());
+    let change = change.bind(new.config.clone()).bind(new.on_down).bind(new.on_up).bind(new.verified_at);
+    Ok(change.maybe().await?)
+}
+
+/// Whether the channel was there.
+pub async fn delete_channel(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(DELETE_CHANNEL).bind(id).count().await? == 1)
 }
 
 /// Whether the channel was on: see [`DISABLE_CHANNEL`].
