@@ -39,8 +39,10 @@ impl Wire {
     pub fn into(world: &World, peer: SocketAddr) -> Self {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let front = Front::new(http::router(world.app.clone()));
-        let watcher = GracefulShutdown::new().watcher();
-        tokio::spawn(async move { front.converse(far, peer, watcher).await });
+        tokio::spawn(async move {
+            let running = GracefulShutdown::new();
+            front.converse(far, peer, running.watcher()).await;
+        });
         Self { stream: Box::new(near), heard: Vec::new() }
     }
 
