@@ -107,6 +107,17 @@ fn silence_tells_what_was_expected_how_late_it_is_and_what_was_good_last() {
 }
 
 #[test]
+fn a_check_with_slots_knows_its_next_one_while_it_is_down() {
+    let mut message = silent();
+    let settings = &mut message.check.settings;
+    (settings.kind, settings.schedule) = (Kind::Cron, "30 2,8,14,20 * * *".to_owned());
+    let facts = alert(&message).facts;
+    let words = "Every day at 02:30, 08:30, 14:30 and 20:30, Europe/Berlin, 45 min grace";
+    assert_eq!(facts[0], Fact { label: "Schedule", values: vec![words.to_owned()] });
+    assert_eq!(facts[1], Fact { label: "Next expected", values: vec!["08:30".to_owned()] });
+}
+
+#[test]
 fn times_are_those_of_the_check_s_zone() {
     let mut message = silent();
     message.check.settings.zone = "America/New_York".to_owned();
