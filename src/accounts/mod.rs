@@ -93,6 +93,14 @@ pub fn month(now: Time) -> i64 {
     i64::from(date.year()) * 12 + i64::from(date.month0())
 }
 
+/// The first instant of a month as [`month`] counts it.
+pub fn month_start(month: i64) -> Time {
+    let year = i32::try_from(month.div_euclid(12)).unwrap_or(i32::MAX);
+    let month0 = u32::try_from(month.rem_euclid(12)).unwrap_or(0);
+    let first = chrono::NaiveDate::from_ymd_opt(year, month0 + 1, 1).unwrap_or_default();
+    Time(first.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis())
+}
+
 /// Makes sure that the instance has its row, with a secret of its own, and returns it.
 ///
 /// # Errors

@@ -6,10 +6,6 @@
 
 use std::collections::HashMap;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use uuid::Uuid;
-
 use super::send::{Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
 use super::{DeliveryState, Message, letters};
@@ -21,6 +17,8 @@ use crate::error::Result;
 use crate::id;
 use crate::metrics::Metrics;
 use crate::time::{Clock, Span, Time};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 
 /// How long a lease lasts; longer than [`SEND_LIMIT`], so that a living worker never loses it.
 pub const LEASE: Span = Span::seconds(120);
@@ -74,7 +72,7 @@ impl Deliverer<'_> {
 
     async fn send(&self, delivery: &Claimed) -> Result<()> {
         let now = self.clock.now();
-        let message = db::read!(self.db, |tx| super::message(tx, delivery, now).await)?;
+        let message = db::read!(self.db, |tx| super::message(tx, delivery, &self.senders.urls, now).await)?;
         let Some(message) = message else { return Ok(()) };
         let outcome = self.attempt(&message).await;
         self.settle(delivery, &message, outcome).await
@@ -148,7 +146,8 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
             continue;
         }
         let mut charged = false;
-        if let Some(account) = accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
+        if let Some(account) =
+            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
         {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
@@ -266,9 +265,4 @@ pub(super) fn next_attempt(attempts: i64, asked: Option<Span>, jitter: f64, now:
     let wait = (wait as f64 * (0.75 + 0.5 * jitter)) as i64;
     let asked = asked.unwrap_or(Span::ZERO).min(LONGEST_RETRY_AFTER);
     now + Span::millis(wait).max(asked)
-}
-
-/// A fresh token for a lease.
-pub(super) fn token() -> Uuid {
-    id::uuid()
 }

@@ -7,16 +7,19 @@
 mod client;
 mod process;
 mod receiver;
+mod wire;
 
 pub use client::{Answer, Client, uuid_of};
 pub use process::{Process, program};
 pub use receiver::Receiver;
+pub use wire::Wire;
 
 use std::sync::Arc;
 
 use flatline::app::App;
 use flatline::config::Settings;
 use flatline::db::{self, Db};
+use flatline::mail::Address;
 use flatline::recorder::Worker;
 use flatline::signup::{self, Applicant, NewAccount};
 use flatline::time::{Clock, Span, Time};
@@ -225,7 +228,11 @@ async fn start(place: &Place, clock: &Clock, changes: &[(String, String)]) -> (A
 
 /// Makes an account, as the command line does.
 pub async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
-    let applicant = Applicant { email: email.to_owned(), password_hash: None, plan: plan.map(str::to_owned) };
+    let applicant = Applicant {
+        email: Address::parse(email).expect("an address"),
+        password_hash: None,
+        plan: plan.map(str::to_owned),
+    };
     let now = app.clock.now();
     let mut tx = app.db.begin_write().await.expect("a write");
     let new = signup::sign_up(&mut tx, &app.settings.plans, &app.settings.default_plan, &applicant, now)
