@@ -9,7 +9,7 @@ use flatline::time::{Clock, Span};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::ground::{Ground, Setting, count, jitter, race, until};
+use super::ground::{Ground, Setting, count, race, until};
 use super::rows::{self, change};
 use crate::support::{Answer, Engine, Place, Process, World, is_long, on_both, program, sign_up};
 
@@ -214,14 +214,15 @@ on_both! {
         let world = World::new(engine, "unlimited").await;
         let check = world.client.check(&json!({"name": "job"})).await;
         for _ in 0..if is_long() { 50 } else { 5 } {
-            race(12, |index| {
+            race(20, |index| {
                 let (client, check) = (world.client.clone(), check.clone());
                 async move {
                     let patience = Span::millis((flatline::id::fraction() * 12.0) as i64).to_std();
                     let work = async {
-                        match index % 3 {
+                        match index % 4 {
                             0 => client.post("checks/", &json!({"name": "new"})).await.status,
                             1 => client.post(&format!("checks/{check}"), &json!({"tags": "a"})).await.status,
+                            2 => client.get(&format!("checks/{check}")).await.status,
                             _ => client.ping(&check, "").await.status,
                         }
                     };
@@ -229,9 +230,19 @@ on_both! {
                 }
             })
             .await;
-            jitter().await;
+            // More than there are connections: each of them is in order.
+            let statuses = race(24, |index| {
+                let (client, check) = (world.client.clone(), check.clone());
+                async move {
+                    match index % 2 {
+                        0 => client.post(&format!("checks/{check}"), &json!({"tags": "a"})).await.status,
+                        _ => client.ping(&check, "").await.status,
+                    }
+                }
+            })
+            .await;
+            assert_eq!(count(&statuses, 200), 24, "{statuses:?}");
         }
-        assert_eq!(world.client.ping(&check, "").await.status, 200);
         assert_eq!(world.client.post("checks/", &json!({"name": "new"})).await.status, 201);
         until("nothing is written any more", async || {
             flatline::cli::examine(&world.app.db).await.unwrap().is_empty()
