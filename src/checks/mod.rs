@@ -146,7 +146,10 @@ impl Settings {
     pub fn schedule(&self) -> Result<Schedule, String> {
         match self.kind {
             Kind::Simple => Ok(Schedule::Simple { period: self.period_ms }),
-            Kind::Cron | Kind::OnCalendar => Err("not yet".to_owned()),
+            Kind::Cron => Schedule::cron(&self.schedule, &self.zone).map_err(|error| error.to_string()),
+            Kind::OnCalendar => {
+                Schedule::on_calendar(&self.schedule, &self.zone).map_err(|error| error.to_string())
+            }
         }
     }
 }

@@ -1,0 +1,8 @@
+#![no_main]
+
+mod promise;
+
+use flatline::schedule::Schedule;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| promise::hold(text, Schedule::cron));
