@@ -8,6 +8,7 @@ mod house;
 mod layering;
 mod mail_pings;
 mod races;
+mod readme;
 mod source;
 mod sql;
 mod support;
