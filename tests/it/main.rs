@@ -4,9 +4,11 @@
 
 mod heart;
 mod house;
+mod input;
 mod layering;
 mod mail_pings;
 mod source;
 mod sql;
 mod support;
 mod traffic;
+mod wire;
