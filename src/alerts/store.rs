@@ -38,6 +38,9 @@ statements! {
     UPDATE_CHANNEL = concat!(
         "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
          disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+    /// Confirms a channel whose configuration is still the one that was asked about. Zero rows: it changed, or
+    /// is confirmed.
+    VERIFY_CHANNEL = "UPDATE channels SET verified_at = $2 WHERE id = $1 AND config = $3 AND verified_at IS NULL";
     DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
@@ -293,6 +296,12 @@ pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option
     let change = tx.change(UPDATE_CHANNEL).bind(new.uuid).bind(new.project_id).bind(new.name.clone());
     let change = change.bind(new.config.clone()).bind(new.on_down).bind(new.on_up).bind(new.verified_at);
     Ok(change.maybe().await?)
+}
+
+/// Whether it was this call that confirmed it: see [`VERIFY_CHANNEL`].
+pub async fn verify_channel(tx: &mut WriteTx, channel: &Channel, now: Time) -> Result<bool> {
+    let change = tx.change(VERIFY_CHANNEL).bind(channel.id).bind(now).bind(channel.config.clone());
+    Ok(change.count().await? == 1)
 }
 
 /// Whether the channel was there.

@@ -9,7 +9,7 @@ mod process;
 mod receiver;
 mod wire;
 
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, uuid_of};
 pub use process::{Process, program};
 pub use receiver::Receiver;
 pub use wire::Wire;
@@ -226,7 +226,8 @@ async fn start(place: &Place, clock: &Clock, changes: &[(String, String)]) -> (A
     (app, Client::new(&format!("http://{address}")), Running { accepting, recording })
 }
 
-async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
+/// Makes an account, as the command line does.
+pub async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
     let applicant = Applicant {
         email: Address::parse(email).expect("an address"),
         password_hash: None,

@@ -16,6 +16,8 @@ pub struct Received {
     pub path: String,
     pub headers: HeaderMap,
     pub body: String,
+    /// The status it was answered with.
+    pub answered: u16,
 }
 
 struct Inner {
@@ -64,6 +66,7 @@ async fn receive(
         path: uri.to_string(),
         headers,
         body: String::from_utf8_lossy(&body).into_owned(),
+        answered: status,
     };
     inner.received.lock().expect("no test panics while it holds it").push(received);
     StatusCode::from_u16(status).expect("a status")
