@@ -20,7 +20,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
-use crate::http::connection::Front;
+use crate::http::connection::{Front, Patience};
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
@@ -190,7 +190,7 @@ async fn deliver_at_once(app: Arc<App>) {
 pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let front = Arc::new(Front::new(router));
+    let front = Arc::new(Front::new(router, Patience::default()));
     tokio::pin!(stop);
     loop {
         let room = Arc::clone(&room);

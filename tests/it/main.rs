@@ -5,6 +5,7 @@
 mod crash;
 mod heart;
 mod house;
+mod input;
 mod layering;
 mod mail_pings;
 mod races;
@@ -13,3 +14,4 @@ mod source;
 mod sql;
 mod support;
 mod traffic;
+mod wire;
