@@ -93,6 +93,11 @@ impl Deliverer<'_> {
         let settlement = settlement(delivery, &outcome, id::fraction(), now);
         let token = delivery.claim.unwrap_or_default();
         let settled = db::write!(self.db, |tx| {
+            let settlement = match settlement.settled_at {
+                // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
+                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                _ => settlement.clone(),
+            };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
             match &outcome {
                 Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
@@ -103,9 +108,9 @@ impl Deliverer<'_> {
                     store::disable_channel(tx, delivery.channel_id, why, now).await?;
                 }
             }
-            Ok::<_, crate::error::Error>(settled)
+            Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
-        if settled {
+        if let Some(settlement) = settled {
             self.count(message, &settlement, now);
         }
         Ok(())

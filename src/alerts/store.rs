@@ -68,10 +68,12 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// A DOWN that waits for quota says nothing once the check is up again.
-    SUPERSEDE_HELD =
+    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
+    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
+    SUPERSEDE_UNSENT =
         "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND state = 'held'";
+         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
+         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
     /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
     /// that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
@@ -225,6 +227,13 @@ pub struct Settlement {
     pub settled_at: Option<Time>,
 }
 
+impl Settlement {
+    /// The same attempt of a message that needs no other.
+    pub fn superseded(&self, now: Time) -> Self {
+        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
@@ -364,7 +373,7 @@ pub async fn create_delivery(
     now: Time,
 ) -> Result<()> {
     if tells == Status::Up {
-        tx.change(SUPERSEDE_HELD).bind(check.id).bind(channel_id).bind(now).count().await?;
+        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
     }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;

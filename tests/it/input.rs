@@ -6,7 +6,7 @@ use std::time::Duration;
 use flatline::checks;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Engine, Place, Process, Receiver, World, on_both};
+use crate::support::{Answer, Engine, Place, Process, Receiver, Wire, World, on_both, program};
 
 async fn check(world: &World) -> String {
     world.client.check(&json!({"name": "backup"})).await
@@ -250,17 +250,17 @@ async fn bodies_of_200_megabytes_cost_no_more_memory_than_what_is_kept() {
     const MEGABYTE: usize = 1024 * 1024;
     let place = Place::new(Engine::Sqlite).await;
     let process = Process::start(&place, &[]).await;
-    let uuid = {
-        let db = place.open().await;
-        let owner = crate::support::account(&db, "unlimited").await;
-        process.client.with_key(&owner.api_key).check(&json!({})).await
-    };
+    let mut create = program(&place, &[]);
+    let made = create.args(["account", "create", "--email", "owner@example.org", "--json"]).output().await;
+    let owner: Value = serde_json::from_slice(&made.unwrap().stdout).unwrap();
+    let uuid = process.client.with_key(owner["api_key"].as_str().unwrap()).check(&json!({})).await;
     assert_eq!(process.client.ping_with(&uuid, "", b"warm").await.status, 200);
     let before = peak_memory(&process);
     let senders = (0..3).map(|_| async {
-        let mut wire = crate::support::Wire::to(&process.client.base).await;
+        let mut wire = Wire::to(&process.client.base).await;
         let length = 200 * MEGABYTE;
-        wire.say(format!("POST /ping/{uuid}/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")).await;
+        wire.say(format!("POST /ping/{uuid}/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n"))
+            .await;
         let piece = vec![b'x'; MEGABYTE];
         for _ in 0..200 {
             assert!(wire.say(&piece).await);
