@@ -12,6 +12,7 @@ use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::alerts::links::Links;
 use crate::alerts::send::Senders;
@@ -20,7 +21,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
-use crate::http::connection::Front;
+use crate::http::connection::{Front, Patience};
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
@@ -32,6 +33,8 @@ use crate::{accounts, http, jobs, smtp};
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
+/// Runs at once that send what was just written.
+const DELIVERING: usize = 4;
 /// How long a stop waits for requests under way.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -178,10 +181,18 @@ fn note(stamped: Result<Stamped, Unavailable>) {
 
 /// Sends as soon as a flip is written; the schedule's run is the fallback.
 async fn deliver_at_once(app: Arc<App>) {
+    let mut running = JoinSet::new();
     loop {
         app.flipped.notified().await;
-        if let Err(error) = app.deliver().await {
-            tracing::error!(%error, "deliveries could not be sent");
+        // A run may wait for a silent target; the next flip need not.
+        while running.try_join_next().is_some() {}
+        if running.len() < DELIVERING {
+            let app = Arc::clone(&app);
+            running.spawn(async move {
+                if let Err(error) = app.deliver().await {
+                    tracing::error!(%error, "deliveries could not be sent");
+                }
+            });
         }
     }
 }
@@ -190,7 +201,7 @@ async fn deliver_at_once(app: Arc<App>) {
 pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let front = Arc::new(Front::new(router));
+    let front = Arc::new(Front::new(router, Patience::default()));
     tokio::pin!(stop);
     loop {
         let room = Arc::clone(&room);

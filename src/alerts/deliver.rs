@@ -80,11 +80,11 @@ impl Deliverer<'_> {
 
     async fn attempt(&self, message: &Message) -> Outcome {
         if message.channel.disabled_at.is_some() {
-            return Outcome::Failed { why: "the channel was turned off".to_owned() };
+            return Outcome::Failed { why: "The channel was turned off.".to_owned() };
         }
         match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
             Ok(outcome) => outcome,
-            Err(_) => Outcome::Retry { why: "it took too long".to_owned(), after: None },
+            Err(_) => Outcome::Retry { why: "It took too long.".to_owned(), after: None },
         }
     }
 
@@ -93,6 +93,11 @@ impl Deliverer<'_> {
         let settlement = settlement(delivery, &outcome, id::fraction(), now);
         let token = delivery.claim.unwrap_or_default();
         let settled = db::write!(self.db, |tx| {
+            let settlement = match settlement.settled_at {
+                // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
+                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                _ => settlement.clone(),
+            };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
             match &outcome {
                 Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
@@ -103,9 +108,9 @@ impl Deliverer<'_> {
                     store::disable_channel(tx, delivery.channel_id, why, now).await?;
                 }
             }
-            Ok::<_, crate::error::Error>(settled)
+            Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
-        if settled {
+        if let Some(settlement) = settled {
             self.count(message, &settlement, now);
         }
         Ok(())
@@ -243,7 +248,7 @@ fn settlement(delivery: &Claimed, outcome: &Outcome, jitter: f64, now: Time) -> 
     let (state, text) = match outcome {
         Outcome::Sent { note } => (DeliveryState::Sent, note.clone()),
         Outcome::Retry { why, .. } if retried.is_some_and(|at| at > since + GIVE_UP_AFTER) => {
-            (DeliveryState::GivenUp, format!("{why}; given up after 24 hours"))
+            (DeliveryState::GivenUp, format!("{why} Given up after 24 hours."))
         }
         Outcome::Retry { why, .. } => (DeliveryState::Due, why.clone()),
         Outcome::Failed { why } | Outcome::Disable { why } => (DeliveryState::GivenUp, why.clone()),

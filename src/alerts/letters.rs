@@ -7,7 +7,9 @@ use uuid::Uuid;
 
 use super::send::{Outcome, Senders, email};
 use super::store::{self, NewLetter, Settlement, StoredLetter};
-use super::words::{Written, quota::Quota, unseen};
+use super::words::confirm::Confirm;
+use super::words::quota::Quota;
+use super::words::{Written, unseen};
 use super::{DeliveryState, deliver};
 use crate::accounts::{self, Account};
 use crate::db::{self, Db, WriteTx};
@@ -28,6 +30,8 @@ const ZONE: &str = "UTC";
 pub enum Facts {
     /// The alerts of the month are used up.
     Quota { plan: String, limit: i64, resets_at: Time },
+    /// Somebody entered the address for a project's alerts.
+    Confirm { channel: Uuid, project: String, asked_by: String },
     /// Slots fell into a gap of ours.
     Unseen { gap_started_at: Time, gap_ended_at: Time, slots: Vec<Slot> },
 }
@@ -65,6 +69,22 @@ pub async fn write(tx: &mut WriteTx, account_id: i64, facts: &Facts, now: Time) 
     let Some(owner) = accounts::store::find_user_of_account(tx, account_id).await? else { return Ok(()) };
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
     let letter = NewLetter { account_id: Some(account_id), recipient: owner.email, facts };
+    store::create_letter(tx, letter, now).await
+}
+
+/// Stores the letter that asks an address whether it wants a project's alerts.
+///
+/// # Errors
+/// The database's.
+pub async fn ask_to_confirm(
+    tx: &mut WriteTx,
+    account_id: i64,
+    address: &str,
+    facts: &Facts,
+    now: Time,
+) -> Result<()> {
+    let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
+    let letter = NewLetter { account_id: Some(account_id), recipient: address.to_owned(), facts };
     store::create_letter(tx, letter, now).await
 }
 
@@ -137,6 +157,11 @@ impl Facts {
                 let held_in_all = held.len();
                 Quota { plan, limit, resets_at, held, held_in_all, usage_url, zone: ZONE, to, site, now }
                     .written()
+            }
+            Self::Confirm { channel, project, asked_by } => {
+                let url = senders.links.confirm(*channel, to);
+                let (project, asked_by) = (project.as_str(), asked_by.as_str());
+                Confirm { url: &url, to, project, asked_by, site }.written()
             }
             Self::Unseen { gap_started_at, gap_ended_at, slots } => {
                 let slot = |slot: &Slot| unseen::Slot {

@@ -38,6 +38,9 @@ statements! {
     UPDATE_CHANNEL = concat!(
         "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
          disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+    /// Confirms a channel whose configuration is still the one that was asked about. Zero rows: it changed, or
+    /// is confirmed.
+    VERIFY_CHANNEL = "UPDATE channels SET verified_at = $2 WHERE id = $1 AND config = $3 AND verified_at IS NULL";
     DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
@@ -65,10 +68,12 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// A DOWN that waits for quota says nothing once the check is up again.
-    SUPERSEDE_HELD =
+    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
+    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
+    SUPERSEDE_UNSENT =
         "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND state = 'held'";
+         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
+         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
     /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
     /// that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
@@ -222,6 +227,13 @@ pub struct Settlement {
     pub settled_at: Option<Time>,
 }
 
+impl Settlement {
+    /// The same attempt of a message that needs no other.
+    pub fn superseded(&self, now: Time) -> Self {
+        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
@@ -295,6 +307,12 @@ pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option
     Ok(change.maybe().await?)
 }
 
+/// Whether it was this call that confirmed it: see [`VERIFY_CHANNEL`].
+pub async fn verify_channel(tx: &mut WriteTx, channel: &Channel, now: Time) -> Result<bool> {
+    let change = tx.change(VERIFY_CHANNEL).bind(channel.id).bind(now).bind(channel.config.clone());
+    Ok(change.count().await? == 1)
+}
+
 /// Whether the channel was there.
 pub async fn delete_channel(tx: &mut WriteTx, id: i64) -> Result<bool> {
     Ok(tx.change(DELETE_CHANNEL).bind(id).count().await? == 1)
@@ -355,7 +373,7 @@ pub async fn create_delivery(
     now: Time,
 ) -> Result<()> {
     if tells == Status::Up {
-        tx.change(SUPERSEDE_HELD).bind(check.id).bind(channel_id).bind(now).count().await?;
+        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
     }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;

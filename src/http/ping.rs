@@ -280,9 +280,9 @@ fn address_of(path: &str) -> Result<Address, BadAddress> {
     let by_uuid = canonical_uuid(segments[0]).map(Target::Uuid);
     let (target, action) = match (segments.as_slice(), by_uuid) {
         ([_] | [_, ""], Some(target)) => (Some(target), None),
-        ([_, action], Some(target)) if action_of(action).is_some() => (Some(target), Some(*action)),
-        ([key, slug], _) => (slug_target(key, slug), None),
-        ([key, slug, action], _) => (slug_target(key, slug), Some(*action)),
+        ([_, action], Some(target)) => (Some(target), Some(*action)),
+        ([key, slug], None) => (slug_target(key, slug), None),
+        ([key, slug, action], None) => (slug_target(key, slug), Some(*action)),
         _ => (None, None),
     };
     let target = target.ok_or(BadAddress::NotFound)?;

@@ -5,10 +5,13 @@
 mod crash;
 mod heart;
 mod house;
+mod input;
 mod layering;
 mod mail_pings;
 mod races;
+mod readme;
 mod source;
 mod sql;
 mod support;
 mod traffic;
+mod wire;

@@ -277,7 +277,7 @@ on_both! {
 
         let rows = ROWS.lines().map(|line| serde_json::from_str::<Row>(line).unwrap());
         let bots: Vec<Row> = rows.filter(|row| row.name.starts_with("preview bot")).collect();
-        assert_eq!(bots.len(), 16);
+        assert_eq!(bots.len(), 17);
         for bot in &bots {
             let (_, before) = counts(&world, project_id).await;
             let mut wire = Wire::into(&world, SocketAddr::new(bot.peer(), 40_000));

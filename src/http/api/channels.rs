@@ -14,10 +14,11 @@ use uuid::Uuid;
 use super::access::Opened;
 use super::{ApiFailure, Caller, Need};
 use crate::accounts;
+use crate::alerts::letters::{self, Facts};
 use crate::alerts::send::{Kind, Outcome, email};
 use crate::alerts::{self, Channel, Message, NewChannel};
 use crate::app::App;
-use crate::db::{self, ReadTx, WriteTx};
+use crate::db::{self, ReadTx};
 use crate::time::Time;
 
 const NAME_CHARS: usize = 100;
@@ -112,11 +113,20 @@ pub async fn write(
             return Err(ApiFailure::Forbidden);
         }
         let new = read_body(&caller.body, uuid, &opened, existing.as_ref())?;
-        let new = verify(tx, &opened, new, now).await?;
-        match alerts::store::update_channel(tx, &new).await? {
-            Some(channel) => Ok((StatusCode::OK, channel)),
-            None => Ok((StatusCode::CREATED, alerts::store::create_channel(tx, new, now).await?)),
+        let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
+        let asked_by = owner.map(|owner| owner.email).unwrap_or_default();
+        let new = verified(new, &asked_by, now);
+        let (status, channel) = match alerts::store::update_channel(tx, &new).await? {
+            Some(channel) => (StatusCode::OK, channel),
+            None => (StatusCode::CREATED, alerts::store::create_channel(tx, new, now).await?),
+        };
+        if channel.verified_at.is_none()
+            && let Some(address) = email::address_of(&channel.config)
+        {
+            let facts = Facts::Confirm { channel: uuid, project: opened.project.name.clone(), asked_by };
+            letters::ask_to_confirm(tx, opened.project.account_id, &address, &facts, now).await?;
         }
+        Ok((status, channel))
     });
     let (status, channel) = written?;
     Ok((status, Json(ChannelJson::from(&channel))).into_response())
@@ -224,19 +234,8 @@ fn read_body(
 
 /// An address that is not the account owner's own has to agree first; every other kind belongs to whoever sets
 /// it up.
-async fn verify(
-    tx: &mut WriteTx,
-    opened: &Opened,
-    new: NewChannel,
-    now: Time,
-) -> Result<NewChannel, ApiFailure> {
-    if new.verified_at.is_some() {
-        return Ok(new);
-    }
-    let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
-    let is_own = owner.is_some_and(|owner| {
-        email::address_of(&new.config).is_some_and(|address| address.eq_ignore_ascii_case(&owner.email))
-    });
-    let verified_at = (new.kind != email::NAME || is_own).then_some(now);
-    Ok(NewChannel { verified_at, ..new })
+fn verified(new: NewChannel, owner: &str, now: Time) -> NewChannel {
+    let is_own = email::address_of(&new.config).is_some_and(|address| address.eq_ignore_ascii_case(owner));
+    let agreed = new.verified_at.or_else(|| (new.kind != email::NAME || is_own).then_some(now));
+    NewChannel { verified_at: agreed, ..new }
 }

@@ -16,6 +16,7 @@ pub use wire::Wire;
 
 use std::sync::Arc;
 
+use flatline::alerts::{self, Channel, NewChannel};
 use flatline::app::App;
 use flatline::config::Settings;
 use flatline::db::{self, Db};
@@ -23,7 +24,7 @@ use flatline::mail::Address;
 use flatline::recorder::Worker;
 use flatline::signup::{self, Applicant, NewAccount};
 use flatline::time::{Clock, Span, Time};
-use flatline::{http, serve};
+use flatline::{accounts, http, serve};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -204,6 +205,26 @@ impl World {
     /// Runs the jobs until nothing is left to do.
     pub async fn tick(&self) {
         self.app.tick().await.expect("the jobs run");
+    }
+
+    /// Another channel of the owner's project that hears of DOWN and UP.
+    pub async fn channel(&self, kind: &'static str, config: &serde_json::Value) -> Channel {
+        let now = self.clock.now();
+        let mut tx = self.app.db.begin_write().await.expect("a write");
+        let key = accounts::find_key(&mut tx, &self.owner.api_key).await.expect("a read").expect("a key");
+        let new = NewChannel {
+            uuid: flatline::id::uuid(),
+            project_id: key.project_id,
+            kind,
+            name: String::new(),
+            config: config.to_string(),
+            on_down: true,
+            on_up: true,
+            verified_at: Some(now),
+        };
+        let channel = alerts::store::create_channel(&mut tx, new, now).await.expect("it can be made");
+        tx.commit().await.expect("it is stored");
+        channel
     }
 
     /// Another account.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use flatline::http;
-use flatline::http::connection::Front;
+use flatline::http::connection::{Front, Patience};
 use hyper_util::server::graceful::GracefulShutdown;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -37,10 +37,17 @@ impl Wire {
 
     /// A pipe into a world's program, which sees `peer` at its other end.
     pub fn into(world: &World, peer: SocketAddr) -> Self {
+        Self::into_with(world, peer, Patience::default())
+    }
+
+    /// The same into a program with patience of the test's choice.
+    pub fn into_with(world: &World, peer: SocketAddr, patience: Patience) -> Self {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
-        let front = Front::new(http::router(world.app.clone()));
-        let watcher = GracefulShutdown::new().watcher();
-        tokio::spawn(async move { front.converse(far, peer, watcher).await });
+        let front = Front::new(http::router(world.app.clone()), patience);
+        tokio::spawn(async move {
+            let running = GracefulShutdown::new();
+            front.converse(far, peer, running.watcher()).await;
+        });
         Self { stream: Box::new(near), heard: Vec::new() }
     }
 
@@ -49,8 +56,8 @@ impl Wire {
         self.stream.write_all(bytes.as_ref()).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
-    /// Says nothing more, as a client does that is done or was cut off.
-    pub async fn hang_up(mut self) {
+    /// Says nothing more, as a client does that is done or was cut off; it still hears.
+    pub async fn stop(&mut self) {
         drop(self.stream.shutdown().await);
     }
 
@@ -92,11 +99,6 @@ impl Wire {
         let method = String::from_utf8_lossy(method).into_owned();
         self.say(request).await;
         self.hear(&method).await
-    }
-
-    /// Whether the program ends the connection and says nothing more.
-    pub async fn is_over(&mut self) -> bool {
-        self.heard.is_empty() && !self.more().await
     }
 
     async fn more(&mut self) -> bool {
