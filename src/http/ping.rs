@@ -203,7 +203,7 @@ fn slug_of(path: &str) -> String {
 async fn make(app: &App, project: &Project, slug: &str, ping: Ping) -> Response {
     let ids = (id::uuid(), id::uuid());
     let made: Result<(Outcome, StatusCode), Error> = db::write!(app.db, |tx| {
-        let account = app.account(tx, project.account_id).await?;
+        let account = app.lock_account(tx, project.account_id).await?;
         let (check, status) = match provision(tx, &account, project.id, slug, ids, ping.received_at).await? {
             Provisioned::Made(check) => (check, StatusCode::CREATED),
             Provisioned::Found(check) => (check, StatusCode::OK),

@@ -13,6 +13,7 @@ mod mail;
 mod mail_pings;
 mod ops;
 mod races;
+mod readme;
 mod source;
 mod sql;
 mod support;

@@ -5,15 +5,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flatline::db::Statement;
+use flatline::time::Span;
+use serde_json::json;
 
 use super::ground::{Ground, Setting, jitter, on_all, race, rounds, until};
 use super::rows::{self, Delivery};
-use crate::support::{Receiver, is_long};
+use crate::support::{Engine, Receiver, World, is_long, on_both};
 
 /// A retry need not be waited for.
 const HASTEN: &Statement = &Statement {
     name: "HASTEN",
     text: "UPDATE deliveries SET due_at = 0 WHERE state = 'due' AND claim IS NULL AND due_at > 0",
+};
+
+const FORGET_PLAN: &Statement =
+    &Statement { name: "FORGET_PLAN", text: "UPDATE accounts SET plan = 'gone' WHERE id = $1" };
+/// A worker set the DOWN aside for want of quota while its UP was being written.
+const HOLD_DOWN: &Statement = &Statement {
+    name: "HOLD_DOWN",
+    text: "UPDATE deliveries SET state = 'held' WHERE tells = 'down' AND state = 'due'",
+};
+const USE_UP_QUOTA: &Statement = &Statement {
+    name: "USE_UP_QUOTA",
+    text: "UPDATE accounts SET alerts_used = 1000000, alerts_month = 1000000",
+};
+const PUT_OFF_DOWN: &Statement = &Statement {
+    name: "PUT_OFF_DOWN",
+    text: "UPDATE deliveries SET due_at = due_at + 3600000 WHERE tells = 'down' AND state = 'due'",
 };
 
 /// All deliveries of the checks, once none of them waits to be sent any more.
@@ -152,5 +170,51 @@ on_all! {
         }
         println!("{setting:?}: {} flips, {} messages taken", by_id.len(), taken.len());
         ground.end().await;
+    }
+}
+
+on_both! {
+    async fn an_account_whose_plan_is_gone_stalls_nobody_and_is_told_too(engine: Engine) {
+        let world = World::new(engine, "free").await;
+        let other = world.sign_up("other@example.org", "free").await;
+        let theirs = world.client.with_key(&other.api_key);
+        let spec = json!({"name": "job", "channels": "*"});
+        let checks = [world.client.check(&spec).await, theirs.check(&spec).await];
+        for check in &checks {
+            assert_eq!(world.client.ping(check, "/fail").await.status, 200);
+        }
+        let account = rows::row(&world.app.db, &checks[0]).await.account_id;
+        assert_eq!(rows::change(&world.app.db, FORGET_PLAN, &[account]).await, 1);
+        world.tick().await;
+        for check in &checks {
+            let states: Vec<String> =
+                rows::deliveries(&world.app.db, check).await.into_iter().map(|row| row.state).collect();
+            assert_eq!(states, ["sent"]);
+        }
+    }
+
+    async fn an_up_does_not_wait_behind_a_down_that_was_held_while_it_was_written(engine: Engine) {
+        let world = World::new(engine, "free").await;
+        let check = world.client.check(&json!({"name": "job", "channels": "*"})).await;
+        for suffix in ["/fail", ""] {
+            assert_eq!(world.client.ping(&check, suffix).await.status, 200);
+        }
+        assert_eq!(rows::change(&world.app.db, HOLD_DOWN, &[]).await, 1);
+        rows::change(&world.app.db, USE_UP_QUOTA, &[]).await;
+        world.tick().await;
+        let states: Vec<String> =
+            rows::deliveries(&world.app.db, &check).await.into_iter().map(|row| row.state).collect();
+        assert_eq!(states, ["superseded", "held"]);
+    }
+
+    async fn a_delivery_behind_one_that_is_tried_again_later_does_not_make_the_program_unready(engine: Engine) {
+        let world = World::new(engine, "free").await;
+        let check = world.client.check(&json!({"name": "job", "channels": "*"})).await;
+        for suffix in ["/fail", ""] {
+            assert_eq!(world.client.ping(&check, suffix).await.status, 200);
+        }
+        assert_eq!(rows::change(&world.app.db, PUT_OFF_DOWN, &[]).await, 1);
+        world.advance(Span::minutes(6));
+        assert_eq!(world.app.unready().await.unwrap(), None);
     }
 }

@@ -13,9 +13,12 @@ use super::ground::{Ground, Setting, count, race, until};
 use super::rows::{self, change};
 use crate::support::{Answer, Engine, Place, Process, World, is_long, on_both, program, sign_up};
 
+const OWN_PID: &Statement =
+    &Statement { name: "OWN_PID", text: "SELECT CAST(pg_backend_pid() AS BIGINT) AS number" };
 const COUNT_BLOCKED: &Statement = &Statement {
     name: "COUNT_BLOCKED",
-    text: "SELECT COUNT(*) AS number FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))",
+    text: "SELECT COUNT(*) AS number FROM pg_stat_activity \
+           WHERE CAST($1 AS INTEGER) = ANY(pg_blocking_pids(pid))",
 };
 const TOUCH_CHECK: &Statement =
     &Statement { name: "TOUCH_CHECK", text: "UPDATE checks SET tags = tags WHERE id = $1" };
@@ -40,14 +43,14 @@ struct Number {
     number: i64,
 }
 
-async fn await_blocked(tx: &mut WriteTx) {
-    for _ in 0..1200 {
-        if tx.query(COUNT_BLOCKED).maybe::<Number>().await.unwrap().unwrap().number > 0 {
-            return;
-        }
-        tokio::time::sleep(Span::millis(10).to_std()).await;
-    }
-    panic!("nobody came to wait for this transaction");
+async fn await_blocked(db: &Db, tx: &mut WriteTx) {
+    let pid = tx.query(OWN_PID).maybe::<Number>().await.unwrap().unwrap().number;
+    until("somebody waits for this transaction", async || {
+        // A transaction sees one picture of who waits for whom, so each look is a new one.
+        let mut look = db.begin_read().await.unwrap();
+        look.query(COUNT_BLOCKED).bind(pid).maybe::<Number>().await.unwrap().unwrap().number > 0
+    })
+    .await;
 }
 
 /// The same program, which gets an error when a file may not grow, and not a signal.
@@ -94,7 +97,7 @@ async fn a_sweep_that_the_engine_ends_for_a_deadlock_is_run_again() {
     tx.change(TOUCH_CHECK).bind(ground.row(&second).await.id).count().await.unwrap();
     let app = Arc::clone(&ground.app);
     let sweep = tokio::spawn(async move { app.sweep().await.unwrap() });
-    await_blocked(&mut tx).await;
+    await_blocked(&ground.db, &mut tx).await;
     tx.change(TOUCH_CHECK).bind(ground.row(&first).await.id).count().await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(sweep.await.unwrap(), 2);
@@ -112,7 +115,7 @@ async fn a_request_that_the_engine_ends_for_a_deadlock_is_answered_as_if_nothing
     tx.change(TOUCH_CHECK).bind(ground.row(&check).await.id).count().await.unwrap();
     let (client, path) = (ground.client(0), format!("checks/{check}"));
     let deletion = tokio::spawn(async move { client.delete(&path).await });
-    await_blocked(&mut tx).await;
+    await_blocked(&ground.db, &mut tx).await;
     tx.change(TOUCH_ACCOUNTS).count().await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(deletion.await.unwrap().status, 200);

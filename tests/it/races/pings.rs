@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use flatline::checks::{Signal, Status};
 use flatline::time::Span;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ground::{Ground, Setting, count, on_all, race, rounds};
-use crate::support::Receiver;
+use crate::support::{Engine, Receiver, World, on_both};
 
 /// Sends `callers` pings at once and returns status and body of each, and that none told `curl` to sleep.
 async fn ping_at_once(ground: &Ground, check: &str, suffix: &str, callers: usize) -> Vec<(u16, Vec<u8>)> {
@@ -176,5 +176,19 @@ on_all! {
             assert_eq!(logged, state.n_pings, "round {round}");
         }
         ground.end().await;
+    }
+}
+
+on_both! {
+    async fn with_no_floor_a_ping_decided_after_a_later_one_is_taken_too(engine: Engine) {
+        let world = World::new(engine, "unlimited").await;
+        let check = world.client.check(&json!({"name": "job"})).await;
+        for suffix in ["", "/log", "/start", "/fail", "/start"] {
+            world.advance(Span::millis(5));
+            assert_eq!(world.client.ping(&check, suffix).await.status, 200, "{suffix}");
+            world.advance(Span::millis(-5));
+            assert_eq!(world.client.ping(&check, suffix).await.status, 200, "{suffix}");
+        }
+        assert_eq!(world.client.read(&check).await["n_pings"], 10);
     }
 }
