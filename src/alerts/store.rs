@@ -227,13 +227,6 @@ pub struct Settlement {
     pub settled_at: Option<Time>,
 }
 
-impl Settlement {
-    /// The same attempt of a message that needs no other.
-    pub fn superseded(&self, now: Time) -> Self {
-        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
-    }
-}
-
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
