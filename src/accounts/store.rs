@@ -17,6 +17,11 @@ statements! {
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
     FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    /// Locks the account's row and returns it live: the first lock of whoever takes or gives back what a plan
+    /// counts. Zero rows: it is gone.
+    LOCK_ACCOUNT =
+        "UPDATE accounts SET plan = plan WHERE id = $1 \
+         RETURNING id, uuid, plan, checks_used, alerts_used, alerts_month";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
     /// Accounts whose rows were written under other values of a plan than today's.
     LIST_OUTDATED =
@@ -41,9 +46,10 @@ statements! {
     TELL_QUOTA = "UPDATE accounts SET quota_told_month = $2 WHERE id = $1 AND quota_told_month < $2";
     /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
     SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
-         RETURNING id";
+         ON CONFLICT (email) DO NOTHING RETURNING id";
     FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE email = $1";
     FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE account_id = $1";
     CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
@@ -51,6 +57,14 @@ statements! {
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
     FIND_PROJECT = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE id = $1";
+    FIND_PROJECT_BY_UUID = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE uuid = $1";
+    FIND_PROJECT_BY_PING_KEY =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE ping_key = $1";
+    FIND_PROJECT_BY_BADGE_KEY =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE badge_key = $1";
+    /// One check per slug or `unique`: locks the project after its account, so that whoever looks for a check
+    /// next sees what was made before. Zero rows: it is gone.
+    LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
     CREATE_KEY =
         "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
@@ -96,6 +110,10 @@ pub async fn find_account(tx: &mut ReadTx, id: i64) -> Result<Option<AccountRow>
     Ok(tx.query(FIND_ACCOUNT).bind(id).maybe().await?)
 }
 
+pub async fn lock_account(tx: &mut WriteTx, id: i64) -> Result<Option<AccountRow>> {
+    Ok(tx.change(LOCK_ACCOUNT).bind(id).maybe().await?)
+}
+
 pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_ACCOUNTS).all().await?)
 }
@@ -136,6 +154,7 @@ pub async fn set_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Re
     Ok(change.count().await? == 1)
 }
 
+/// The new user's id, if the address was free: see [`CREATE_USER`].
 pub async fn create_user(
     tx: &mut WriteTx,
     uuid: Uuid,
@@ -143,9 +162,9 @@ pub async fn create_user(
     email: &str,
     password_hash: Option<String>,
     now: Time,
-) -> Result<i64> {
+) -> Result<Option<i64>> {
     let change = tx.change(CREATE_USER).bind(uuid).bind(account_id).bind(email.to_owned());
-    returned(change.bind(password_hash).bind(now).maybe().await?)
+    Ok(change.bind(password_hash).bind(now).maybe::<Id>().await?.map(|row| row.id))
 }
 
 pub async fn find_user_by_email(tx: &mut ReadTx, email: &str) -> Result<Option<User>> {
@@ -181,6 +200,23 @@ pub async fn create_project(tx: &mut WriteTx, project: &Project, now: Time) -> R
 
 pub async fn find_project(tx: &mut ReadTx, id: i64) -> Result<Option<Project>> {
     Ok(tx.query(FIND_PROJECT).bind(id).maybe().await?)
+}
+
+pub async fn find_project_by_uuid(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_UUID).bind(uuid).maybe().await?)
+}
+
+pub async fn find_project_by_ping_key(tx: &mut ReadTx, key: &str) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_PING_KEY).bind(key.to_owned()).maybe().await?)
+}
+
+pub async fn find_project_by_badge_key(tx: &mut ReadTx, key: Uuid) -> Result<Option<Project>> {
+    Ok(tx.query(FIND_PROJECT_BY_BADGE_KEY).bind(key).maybe().await?)
+}
+
+/// Whether the project exists: see [`LOCK_PROJECT`].
+pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(LOCK_PROJECT).bind(id).count().await? == 1)
 }
 
 pub async fn create_member(

@@ -107,7 +107,11 @@ impl CheckJson {
             desc: settings.description.clone(),
             grace: settings.grace_ms.as_seconds(),
             n_pings: state.n_pings,
-            status: if version == 1 && started { "started" } else { shown_status(check, now) },
+            status: if version == 1 && check.is_within_run(now) {
+                "started"
+            } else {
+                shown_status(check, now)
+            },
             started,
             last_ping: state.last_ping_at.map(Time::iso_seconds),
             next_ping: next_ping(check).map(Time::iso_seconds),

@@ -13,21 +13,17 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
+pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};
 pub use state::{Change, Reason, Signal, State, Status};
 
 use uuid::Uuid;
 
 use crate::accounts::{self, Account};
-use crate::db::{WriteTx, text_enum};
+use crate::db::WriteTx;
 use crate::error::{Error, Result};
 use crate::schedule::Schedule;
 use crate::time::{Span, Time};
-
-text_enum! {
-    /// How a check is expected.
-    pub enum Kind { Simple = "simple", Cron = "cron", OnCalendar = "oncalendar" }
-}
 
 /// What people set; the defaults are the contract's.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
@@ -133,10 +129,22 @@ pub struct StoredFlip {
     pub blind_ms: Span,
 }
 
+/// What a check is looked up by; `None` does not matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Likeness {
+    pub name: Option<String>,
+    pub slug: Option<String>,
+    pub tags: Option<String>,
+    pub period: Option<Span>,
+    pub grace: Option<Span>,
+}
+
 /// Whether a check could be added.
 #[derive(Clone, Debug)]
 pub enum Created {
     Check(Box<Check>),
+    /// There was one already that is like it.
+    Existing(Box<Check>),
     /// The plan's number of checks is used up.
     NoRoom,
 }
@@ -172,9 +180,37 @@ impl Check {
         }
     }
 
+    /// A check that exists nowhere, for trying things on.
+    pub fn sample(name: &str, status: Status, now: Time) -> Self {
+        Self {
+            id: 0,
+            uuid: Uuid::nil(),
+            project_id: 0,
+            account_id: 0,
+            badge_key: Uuid::nil(),
+            created_at: now,
+            rev: 0,
+            settings: Settings { name: name.to_owned(), ..Settings::default() },
+            floor_ms: Span::ZERO,
+            state: State { status, told_status: status, ..State::new() },
+            fault: None,
+        }
+    }
+
+    /// The name, or the uuid where there is none.
+    pub fn display_name(&self) -> String {
+        if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }
+    }
+
     /// Whether a success is overdue but within the grace.
     pub fn is_late(&self, now: Time) -> bool {
         self.state.status == Status::Up && self.state.expected_at.is_some_and(|expected| expected <= now)
+    }
+
+    /// Whether a run is supervised and may still go on.
+    pub fn is_within_run(&self, now: Time) -> bool {
+        let allowed = self.settings.grace_ms + self.floor_ms;
+        self.state.last_start_at.is_some_and(|started| now < started + allowed)
     }
 
     /// Whether a run is supervised.
@@ -197,6 +233,39 @@ pub async fn create(
     now: Time,
 ) -> Result<Created> {
     let Some(floor) = accounts::take_check(tx, account).await? else { return Ok(Created::NoRoom) };
+    let (uuid, badge_key) = ids;
+    let new = NewCheck { uuid, badge_key, project_id, account_id: account.id, floor, settings, now };
+    Ok(Created::Check(Box::new(store::create(tx, &new).await?)))
+}
+
+/// Adds a check unless the project has one that is `like` it: two that ask at once get the same one. The account
+/// row comes first, then the project row; the look-up after them sees what was made before.
+///
+/// # Errors
+/// The database's.
+pub async fn find_or_create(
+    tx: &mut WriteTx,
+    account: &Account,
+    project_id: i64,
+    like: &Likeness,
+    settings: &Settings,
+    ids: (Uuid, Uuid),
+    now: Time,
+) -> Result<Created> {
+    if let Some(found) = store::find_match(tx, project_id, like).await? {
+        return Ok(Created::Existing(Box::new(found)));
+    }
+    let taken = accounts::take_check(tx, account).await?;
+    accounts::store::lock_project(tx, project_id).await?;
+    let found = store::find_match(tx, project_id, like).await?;
+    let Some(floor) = taken else {
+        // The last place may have gone to the very check that is looked for.
+        return Ok(found.map_or(Created::NoRoom, |found| Created::Existing(Box::new(found))));
+    };
+    if let Some(found) = found {
+        accounts::give_back_check(tx, account.id).await?;
+        return Ok(Created::Existing(Box::new(found)));
+    }
     let (uuid, badge_key) = ids;
     let new = NewCheck { uuid, badge_key, project_id, account_id: account.id, floor, settings, now };
     Ok(Created::Check(Box::new(store::create(tx, &new).await?)))

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::state::{Change as Flip, Floor, State};
-use super::{Check, NewCheck, Settings, StoredFlip};
+use super::{Check, Likeness, NewCheck, Settings, StoredFlip};
 use crate::db::{Change, ReadTx, WriteTx, statements};
 use crate::error::Result;
 use crate::time::{Span, Time};
@@ -36,17 +36,18 @@ macro_rules! seen {
     };
 }
 
-/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock.
+/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock. A
+/// floor of zero refuses nothing, also where the one before, received later, is a little ahead of this one.
 macro_rules! floor {
     () => {
-        " AND status = $23 AND CASE $24 \
+        " AND status = $23 AND (floor_ms = 0 OR CASE $24 \
              WHEN 'repeat' THEN last_ping_at IS NULL OR last_ping_at + floor_ms <= $25 OR last_ping_at > $25 + 60000 \
              WHEN 'start_again' THEN last_start_at IS NULL OR last_start_at + floor_ms <= $25 OR last_start_at > $25 + 60000 \
              WHEN 'log' THEN last_log_at IS NULL OR last_log_at + floor_ms <= $25 OR last_log_at > $25 + 60000 \
              WHEN 'ignored' THEN last_ignored_at IS NULL OR last_ignored_at + floor_ms <= $25 OR last_ignored_at > $25 + 60000 \
-             WHEN 'start' THEN starts < 6 OR floor_ms = 0 OR starts_since_at IS NULL \
+             WHEN 'start' THEN starts < 6 OR starts_since_at IS NULL \
                  OR starts_since_at + floor_ms <= $25 OR starts_since_at > $25 + 60000 \
-             ELSE TRUE END"
+             ELSE TRUE END)"
     };
 }
 
@@ -61,6 +62,15 @@ statements! {
     FIND_CHECK = concat!("SELECT ", columns!(), " FROM checks WHERE uuid = $1");
     FIND_CHECK_BY_ID = concat!("SELECT ", columns!(), " FROM checks WHERE id = $1");
     LIST_CHECKS = concat!("SELECT ", columns!(), " FROM checks WHERE project_id = $1 ORDER BY id");
+    FIND_CHECK_BY_BADGE_KEY = concat!("SELECT ", columns!(), " FROM checks WHERE badge_key = $1");
+    /// The checks of a project with a slug; two are enough to know that it is ambiguous.
+    LIST_CHECKS_BY_SLUG = concat!(
+        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND slug = $2 ORDER BY id LIMIT 2");
+    /// The oldest check of a project that is equal in every field that is asked about.
+    FIND_MATCH = concat!(
+        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
+         AND ($2 IS NULL OR name = $2) AND ($3 IS NULL OR slug = $3) AND ($4 IS NULL OR tags = $4) \
+         AND ($5 IS NULL OR period_ms = $5) AND ($6 IS NULL OR grace_ms = $6) ORDER BY id LIMIT 1");
     LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
@@ -139,6 +149,11 @@ statements! {
     LIST_FLIPS =
         "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
          started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2";
+    /// Flips of a check from an instant until before another, newest first.
+    LIST_FLIPS_BETWEEN =
+        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
+         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND flipped_at >= $2 \
+         AND flipped_at < $3 ORDER BY id DESC";
     /// The flip before one, for how long its status had lasted.
     FIND_FLIP_BEFORE =
         "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
@@ -253,6 +268,21 @@ pub async fn find_by_id(tx: &mut ReadTx, id: i64) -> Result<Option<Check>> {
 
 pub async fn list(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Check>> {
     Ok(tx.query(LIST_CHECKS).bind(project_id).all().await?)
+}
+
+pub async fn find_by_badge_key(tx: &mut ReadTx, key: Uuid) -> Result<Option<Check>> {
+    Ok(tx.query(FIND_CHECK_BY_BADGE_KEY).bind(key).maybe().await?)
+}
+
+/// The checks of a project with a slug, oldest first, at most two.
+pub async fn list_by_slug(tx: &mut ReadTx, project_id: i64, slug: &str) -> Result<Vec<Check>> {
+    Ok(tx.query(LIST_CHECKS_BY_SLUG).bind(project_id).bind(slug.to_owned()).all().await?)
+}
+
+/// The oldest check of a project that is equal in every field of `like` that is given.
+pub async fn find_match(tx: &mut ReadTx, project_id: i64, like: &Likeness) -> Result<Option<Check>> {
+    let query = tx.query(FIND_MATCH).bind(project_id).bind(like.name.clone()).bind(like.slug.clone());
+    Ok(query.bind(like.tags.clone()).bind(like.period).bind(like.grace).maybe().await?)
 }
 
 pub async fn list_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Check>> {
@@ -395,6 +425,16 @@ pub async fn create_flip(tx: &mut WriteTx, check_id: i64, flip: &Flip, ping_n: O
 
 pub async fn find_flip(tx: &mut ReadTx, id: i64) -> Result<Option<StoredFlip>> {
     Ok(tx.query(FIND_FLIP).bind(id).maybe().await?)
+}
+
+/// Flips of a check from an instant until before another, newest first.
+pub async fn list_flips_between(
+    tx: &mut ReadTx,
+    check_id: i64,
+    from: Time,
+    to: Time,
+) -> Result<Vec<StoredFlip>> {
+    Ok(tx.query(LIST_FLIPS_BETWEEN).bind(check_id).bind(from).bind(to).all().await?)
 }
 
 pub async fn find_flip_before(tx: &mut ReadTx, check_id: i64, id: i64) -> Result<Option<StoredFlip>> {

@@ -18,13 +18,12 @@ mod words;
 mod zone;
 mod zone_data;
 
-use std::fmt;
-
 use calendar::Calendar;
 use changes::Rule;
 pub use zone::{Local, Zone, ZoneError};
 pub use zone_data::{ZoneData, zone_data};
 
+use crate::db::text_enum;
 use crate::time::{Span, Time};
 
 /// When a check is awaited.
@@ -54,33 +53,9 @@ struct Line {
     rule: Rule,
 }
 
-/// The kind of a schedule, as stored and as the Management API names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Simple,
-    Cron,
-    OnCalendar,
-}
-
-impl Kind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Simple => "simple",
-            Self::Cron => "cron",
-            Self::OnCalendar => "oncalendar",
-        }
-    }
-
-    /// The kind of that name; any other name is `None`.
-    pub fn parse(name: &str) -> Option<Self> {
-        [Self::Simple, Self::Cron, Self::OnCalendar].into_iter().find(|kind| kind.as_str() == name)
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
+text_enum! {
+    /// The kind of a schedule, as it is stored.
+    pub enum Kind { Simple = "simple", Cron = "cron", OnCalendar = "oncalendar" }
 }
 
 /// Why an expression was refused: sentences that name the field and say what to write instead.

@@ -2,9 +2,16 @@
 //!
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
 
+mod crash;
 mod heart;
 mod house;
+mod input;
 mod layering;
+mod mail_pings;
+mod races;
+mod readme;
 mod source;
 mod sql;
 mod support;
+mod traffic;
+mod wire;

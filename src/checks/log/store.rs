@@ -24,6 +24,8 @@ statements! {
     FIND_LAST_OUTCOME = concat!(
         "SELECT ", columns!(), " FROM pings WHERE check_id = $1 AND kind IN ('success', 'fail', 'log') \
          ORDER BY n DESC LIMIT 1");
+    /// Pings recorded by all checks that exist; `NULL` if there is none. SUM of BIGINT is NUMERIC on PostgreSQL.
+    COUNT_RECORDED = "SELECT CAST(SUM(n_pings) AS BIGINT) AS number FROM checks";
     PRUNE_ENTRIES = "DELETE FROM pings WHERE check_id = $1 AND n <= $2";
     PRUNE_BODIES = "DELETE FROM bodies WHERE check_id = $1 AND n <= $2";
 }
@@ -31,6 +33,11 @@ statements! {
 #[derive(sqlx::FromRow)]
 struct Body {
     body: Vec<u8>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Sum {
+    number: Option<i64>,
 }
 
 pub async fn create(tx: &mut WriteTx, entry: &Entry, body: &[u8]) -> Result<()> {
@@ -71,6 +78,11 @@ pub async fn find_body(tx: &mut ReadTx, check_id: i64, n: i64) -> Result<Option<
 /// The newest success, fail or log.
 pub async fn find_last_outcome(tx: &mut ReadTx, check_id: i64) -> Result<Option<Entry>> {
     Ok(tx.query(FIND_LAST_OUTCOME).bind(check_id).maybe().await?)
+}
+
+/// How many pings were recorded for the checks that exist; `None` if there is no check.
+pub async fn count_recorded(tx: &mut ReadTx) -> Result<Option<i64>> {
+    Ok(tx.query(COUNT_RECORDED).maybe::<Sum>().await?.and_then(|row| row.number))
 }
 
 /// Deletes entries with numbers up to `n`, and their bodies.

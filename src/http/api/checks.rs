@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::spec::Spec;
 use super::{ApiFailure, Caller, Need, Version};
 use crate::alerts::{self, Channel};
 use crate::app::App;
-use crate::checks::json::{Access, CheckJson};
+use crate::checks::json::{Access, CheckJson, unique_key};
 use crate::checks::{self, Check, Created, Settings};
 use crate::db::{self, ReadTx, WriteTx};
 use crate::id;
@@ -31,10 +31,12 @@ struct CheckList {
 pub async fn list(
     State(app): State<Arc<App>>,
     version: Version,
+    RawQuery(query): RawQuery,
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let checks = db::read!(app.db, |tx| {
+    let filter = Filter::read(query.as_deref().unwrap_or_default());
+    let checks: Result<Vec<CheckJson>, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Read).await?;
         let checks = checks::store::list(tx, opened.project.id).await?;
         let assigned = alerts::store::list_assigned(tx, opened.project.id).await?;
@@ -46,9 +48,35 @@ pub async fn list(
             let access = access(&opened, channels.remove(&check.id).unwrap_or_default());
             CheckJson::new(&check, access, &app.urls, version.0, now)
         };
-        Ok::<_, ApiFailure>(checks.into_iter().map(shape).collect())
-    })?;
-    Ok(Json(CheckList { checks }).into_response())
+        Ok(checks.into_iter().filter(|check| filter.takes(check)).map(shape).collect())
+    });
+    Ok(Json(CheckList { checks: checks? }).into_response())
+}
+
+/// What a list is narrowed to.
+struct Filter {
+    tags: Vec<String>,
+    slug: Option<String>,
+}
+
+impl Filter {
+    fn read(query: &str) -> Self {
+        let mut filter = Self { tags: Vec::new(), slug: None };
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match name.as_ref() {
+                "tag" => filter.tags.push(value.into_owned()),
+                "slug" if !value.is_empty() => filter.slug = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+        filter
+    }
+
+    /// Whether the check has every tag and the slug.
+    fn takes(&self, check: &Check) -> bool {
+        let has = |tag: &String| check.settings.tags.split_whitespace().any(|one| one == tag);
+        self.tags.iter().all(has) && self.slug.as_ref().is_none_or(|slug| *slug == check.settings.slug)
+    }
 }
 
 pub async fn create(
@@ -58,21 +86,40 @@ pub async fn create(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let ids = (id::uuid(), id::uuid());
-    let shape = db::write!(app.db, |tx| {
+    let made: Result<(StatusCode, CheckJson), ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-        let account = app.account(tx, opened.project.account_id).await?;
+        let account = app.lock_account(tx, opened.project.account_id).await?;
         let mut settings = Settings::default();
         spec.apply(&mut settings, version.0);
-        settings.schedule().map_err(|_| invalid_schedule())?;
-        let created = checks::create(tx, &account, opened.project.id, &settings, ids, now).await?;
-        let Created::Check(check) = created else { return Err(ApiFailure::NoRoom) };
+        let project_id = opened.project.id;
+        let created = match spec.likeness() {
+            Some(like) => {
+                checks::find_or_create(tx, &account, project_id, &like, &settings, ids, now).await?
+            }
+            None => checks::create(tx, &account, project_id, &settings, ids, now).await?,
+        };
+        let (status, check) = match created {
+            Created::NoRoom => return Err(ApiFailure::NoRoom),
+            Created::Check(check) => (StatusCode::CREATED, *check),
+            Created::Existing(check) => (StatusCode::OK, apply(tx, &check, &spec, version).await?),
+        };
         if let Some(wanted) = &spec.channels {
             assign(tx, &check, wanted).await?;
         }
-        shape(tx, &app, &opened, &check, version, now).await
-    })?;
-    Ok((StatusCode::CREATED, Json(shape)).into_response())
+        Ok((status, shape(tx, &app, &opened, &check, version, now).await?))
+    });
+    let (status, shape) = made?;
+    Ok((status, Json(shape)).into_response())
+}
+
+/// Writes what a body asks for over a check; what it does not mention stays.
+async fn apply(tx: &mut WriteTx, check: &Check, spec: &Spec, version: Version) -> Result<Check, ApiFailure> {
+    let edited = checks::edit(tx, check.id, None, |settings| {
+        spec.apply(settings, version.0);
+        Ok(())
+    });
+    Ok(edited.await?)
 }
 
 pub async fn read(
@@ -101,11 +148,7 @@ pub async fn update(
         let opened = caller.open(tx, Need::Write).await?;
         let check = find(tx, &opened, &check).await?;
         let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-        let check = checks::edit(tx, check.id, None, |settings| {
-            spec.apply(settings, version.0);
-            Ok(())
-        })
-        .await?;
+        let check = apply(tx, &check, &spec, version).await?;
         if let Some(wanted) = &spec.channels {
             assign(tx, &check, wanted).await?;
         }
@@ -165,12 +208,41 @@ pub async fn resume(
     Ok(Json(shape).into_response())
 }
 
-/// The check that a path names, if the key opens its project: unknown is 404, another project's 403.
-async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Check, ApiFailure> {
-    let uuid = if path.len() == 36 { Uuid::try_parse(path).ok() } else { None };
-    let uuid = uuid.ok_or(ApiFailure::NotFound)?;
-    let check = checks::store::find(tx, uuid).await?.ok_or(ApiFailure::NotFound)?;
-    if check.project_id == opened.project.id { Ok(check) } else { Err(ApiFailure::Forbidden) }
+/// The check that a path names, by uuid or by the key under which read-only access knows it. By uuid: unknown is
+/// 404, another project's 403. By key, only the project that the API key opens is looked at.
+pub async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Check, ApiFailure> {
+    match Named::of(path) {
+        Named::Uuid(uuid) => {
+            let check = checks::store::find(tx, uuid).await?.ok_or(ApiFailure::NotFound)?;
+            if check.project_id == opened.project.id { Ok(check) } else { Err(ApiFailure::Forbidden) }
+        }
+        Named::UniqueKey => {
+            let checks = checks::store::list(tx, opened.project.id).await?;
+            let named = |check: &Check| unique_key(check.uuid) == path;
+            checks.into_iter().find(named).ok_or(ApiFailure::NotFound)
+        }
+        Named::Nothing => Err(ApiFailure::NotFound),
+    }
+}
+
+/// What the last segment of `checks/<..>` can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    Uuid(Uuid),
+    /// 40 hex digits.
+    UniqueKey,
+    Nothing,
+}
+
+impl Named {
+    pub fn of(path: &str) -> Self {
+        let uuid = if path.len() == 36 { Uuid::try_parse(path).ok() } else { None };
+        match uuid {
+            Some(uuid) => Self::Uuid(uuid),
+            None if path.len() == 40 && path.bytes().all(|byte| byte.is_ascii_hexdigit()) => Self::UniqueKey,
+            None => Self::Nothing,
+        }
+    }
 }
 
 async fn shape(
@@ -221,10 +293,4 @@ fn choose(all: &[Channel], one: &str) -> Result<i64, ApiFailure> {
         (None, _) => Err(ApiFailure::Invalid(format!("invalid channel identifier: {one}"))),
         (Some(_), Some(_)) => Err(ApiFailure::Invalid(format!("non-unique channel identifier: {one}"))),
     }
-}
-
-fn invalid_schedule() -> ApiFailure {
-    ApiFailure::Invalid(
-        "json validation error: schedule is not a valid cron or OnCalendar expression".to_owned(),
-    )
 }

@@ -4,8 +4,14 @@
 //! and carries the CORS headers that browsers need; [`endpoint`] sees to that for all of them.
 
 pub mod access;
+pub mod badges;
+pub mod channels;
 pub mod checks;
 pub mod failure;
+pub mod flips;
+pub mod pings;
+pub mod schedules;
+pub mod service;
 pub mod spec;
 
 use std::sync::Arc;
@@ -13,15 +19,17 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::{MethodRouter, any, get};
+use axum::routing::{MethodRouter, any, get, post};
 
 use crate::app::App;
 
 pub use access::{Caller, Need};
 pub use failure::ApiFailure;
+
+use checks::Named;
 
 /// The version in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +56,36 @@ impl<S: Send + Sync> FromRequestParts<S> for Version {
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/{version}/checks/", endpoint("GET, POST", get(checks::list).post(checks::create)))
-        .route("/api/{version}/checks", any(add_slash))
         .route(
             "/api/{version}/checks/{check}",
-            endpoint("DELETE, GET, POST", get(checks::read).post(checks::update).delete(checks::delete)),
+            of_check(
+                "DELETE, GET, POST",
+                Some("GET"),
+                get(checks::read).post(checks::update).delete(checks::delete),
+            ),
         )
-        .route("/api/{version}/checks/{check}/pause", endpoint("POST", axum::routing::post(checks::pause)))
-        .route("/api/{version}/checks/{check}/resume", endpoint("POST", axum::routing::post(checks::resume)))
+        .route("/api/{version}/checks/{check}/pause", of_check("POST", None, post(checks::pause)))
+        .route("/api/{version}/checks/{check}/resume", of_check("POST", None, post(checks::resume)))
+        .route("/api/{version}/checks/{check}/pings/", of_check("GET", None, get(pings::list)))
+        .route("/api/{version}/checks/{check}/pings/{n}/body", of_check("GET", None, get(pings::body)))
+        .route("/api/{version}/checks/{check}/flips/", of_check("GET", Some("GET"), get(flips::list)))
+        .route("/api/{version}/channels/", endpoint("GET", get(channels::list)))
+        .route(
+            "/api/{version}/channels/{channel}",
+            endpoint("DELETE, GET, PUT", get(channels::read).put(channels::write).delete(channels::delete)),
+        )
+        .route("/api/{version}/channels/{channel}/test", endpoint("POST", post(channels::test)))
+        .route("/api/{version}/schedules/preview", endpoint("GET", get(schedules::preview)))
+        .route("/api/{version}/badges/", endpoint("GET", get(badges::list)))
+        .route("/api/{version}/status/", get(service::status))
+        .route("/api/{version}/metrics/", get(service::metrics))
+        .route("/api/{version}/checks", any(add_slash))
+        .route("/api/{version}/checks/{check}/pings", any(add_slash))
+        .route("/api/{version}/checks/{check}/flips", any(add_slash))
+        .route("/api/{version}/channels", any(add_slash))
+        .route("/api/{version}/badges", any(add_slash))
+        .route("/api/{version}/status", any(add_slash))
+        .route("/api/{version}/metrics", any(add_slash))
 }
 
 /// Clients that forget the slash are sent to it, whatever their method.
@@ -71,15 +102,40 @@ async fn add_slash(request: Request) -> Response {
 
 /// Completes a resource's methods: OPTIONS, 405 for all others, and CORS headers on every answer.
 fn endpoint(methods: &'static str, router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
+    complete(router).layer(middleware::from_fn(move |_: Version, request: Request, next: Next| async move {
+        with_cors(next.run(request).await, methods)
+    }))
+}
+
+/// The same for a resource of one check, which a uuid names or, for the methods `by_key`, the check's unique
+/// key; anything else is no resource at all.
+fn of_check(
+    methods: &'static str,
+    by_key: Option<&'static str>,
+    router: MethodRouter<Arc<App>>,
+) -> MethodRouter<Arc<App>> {
+    complete(router).layer(middleware::from_fn(move |_: Version, request: Request, next: Next| async move {
+        let segment = request.uri().path().split('/').nth(4).unwrap_or_default();
+        match (Named::of(segment), by_key) {
+            (Named::Uuid(_), _) => with_cors(next.run(request).await, methods),
+            (Named::UniqueKey, Some(methods)) => {
+                let allowed = request.method() == Method::OPTIONS || request.method() == methods;
+                let refused = StatusCode::METHOD_NOT_ALLOWED.into_response();
+                with_cors(if allowed { next.run(request).await } else { refused }, methods)
+            }
+            _ => with_cors(StatusCode::NOT_FOUND.into_response(), methods),
+        }
+    }))
+}
+
+fn complete(router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     router
         .options(async || StatusCode::NO_CONTENT)
         .head(async || StatusCode::METHOD_NOT_ALLOWED)
         .fallback(async || StatusCode::METHOD_NOT_ALLOWED)
-        .layer(middleware::from_fn(move |request: Request, next: Next| cors(methods, request, next)))
 }
 
-async fn cors(methods: &'static str, request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+fn with_cors(mut response: Response, methods: &'static str) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("X-Api-Key"));

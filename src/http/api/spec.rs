@@ -6,7 +6,8 @@
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 
-use crate::checks::{Kind, Settings};
+use crate::checks::{Kind, Likeness, Settings};
+use crate::schedule::Zone;
 use crate::time::Span;
 
 const SECONDS_MIN: i64 = 60;
@@ -92,6 +93,21 @@ impl Spec {
         set(&mut settings.zone, self.tz.as_ref());
         self.apply_schedule(settings);
         self.apply_keywords(settings);
+    }
+
+    /// What to look for before a check is made: the fields that `unique` lists, if it lists any and all are there.
+    pub fn likeness(&self) -> Option<Likeness> {
+        let mut like = Likeness::default();
+        for field in &self.unique {
+            match *field {
+                "name" => like.name = Some(self.name.clone()?),
+                "slug" => like.slug = Some(self.slug.clone()?),
+                "tags" => like.tags = Some(self.tags.clone()?),
+                "timeout" => like.period = Some(self.timeout?),
+                _ => like.grace = Some(self.grace?),
+            }
+        }
+        (!self.unique.is_empty()).then_some(like)
     }
 
     fn apply_schedule(&self, settings: &mut Settings) {
@@ -205,21 +221,19 @@ impl Reader<'_> {
     }
 
     fn schedule(&self) -> Result<Option<String>, String> {
-        let schedule = self.text("schedule", 100)?;
-        match schedule {
-            Some(text) => {
-                let settings =
-                    Settings { kind: kind_of(&text), schedule: text.clone(), ..Settings::default() };
-                let parsed = settings.schedule();
-                parsed.map_err(|_| wrong("schedule", "is not a valid cron or OnCalendar expression"))?;
-                Ok(Some(text))
-            }
-            None => Ok(None),
+        let Some(text) = self.text("schedule", 100)? else { return Ok(None) };
+        let settings = Settings { kind: kind_of(&text), schedule: text.clone(), ..Settings::default() };
+        match settings.schedule() {
+            Ok(schedule) if !schedule.never_runs() => Ok(Some(text)),
+            _ => Err(wrong("schedule", "is not a valid cron or OnCalendar expression")),
         }
     }
 
+    /// Renamed zones are stored under today's name.
     fn zone(&self) -> Result<Option<String>, String> {
-        self.text("tz", usize::MAX)
+        let Some(name) = self.text("tz", usize::MAX)? else { return Ok(None) };
+        let zone = Zone::parse(&name).map_err(|_| wrong("tz", "is not a valid timezone"))?;
+        Ok(Some(zone.name().to_owned()))
     }
 
     fn unique(&self) -> Result<Vec<&'static str>, String> {

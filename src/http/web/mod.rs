@@ -1,5 +1,7 @@
 //! Pages for people: one file per screen.
 
+mod links;
+
 use std::sync::Arc;
 
 use askama::Template;
@@ -9,14 +11,24 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 
 use crate::app::App;
+use crate::error::Error;
 use crate::http::reply;
 
 /// Nothing but our own style sheet, script and forms.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
                    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// The app's own style sheet, inside the program.
+const STYLE: &str = include_str!("../../../static/app.css");
+
 pub fn routes() -> Router<Arc<App>> {
-    Router::new().route("/", get(home))
+    Router::new().route("/", get(home)).route("/static/app.css", get(style)).merge(links::routes())
+}
+
+async fn style() -> Response {
+    let headers =
+        [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
+    (headers, STYLE).into_response()
 }
 
 #[derive(Template)]
@@ -34,6 +46,14 @@ async fn home() -> Response {
 /// What stands behind every address that is none of ours.
 pub async fn not_found() -> Response {
     page(StatusCode::NOT_FOUND, &NotFound)
+}
+
+/// An error's face for people: a stranger's thing is not there, the rest is in the log.
+pub async fn failed(error: Error) -> Response {
+    match error {
+        Error::NotFound => not_found().await,
+        error => reply::failure(&error),
+    }
 }
 
 /// Renders a page with the headers that every page carries.
