@@ -95,7 +95,11 @@ impl Deliverer<'_> {
         let settled = db::write!(self.db, |tx| {
             let settlement = match settlement.settled_at {
                 // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
-                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                None if is_overtaken(tx, delivery).await? => Settlement {
+                    state: DeliveryState::Superseded,
+                    settled_at: Some(now),
+                    ..settlement.clone()
+                },
                 _ => settlement.clone(),
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
@@ -227,14 +231,20 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
     let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
     let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
-    let mut released = 0;
+    let (mut released, mut some_wait) = (0, false);
     for held in store::list_held(tx, account_id, HELD_BATCH).await? {
         if held.tells != held.told_status {
             // Also without quota: the opposite message stands behind it, and may be one that is owed.
             store::drop_held(tx, held.id, now).await?;
         } else if left > i64::try_from(released).unwrap_or(i64::MAX) {
             released += usize::from(store::release(tx, held.id, now).await?);
+        } else {
+            some_wait = true;
         }
+    }
+    if some_wait {
+        // In a new month too, whose alerts are used up by what the last one left.
+        letters::tell_quota(tx, &Account { id: account_id, plan: plan.clone() }, now).await?;
     }
     Ok(released)
 }
