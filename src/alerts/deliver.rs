@@ -154,6 +154,9 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
             store::supersede(tx, delivery.id, now).await?;
             continue;
         }
+        if delivery.tells == Status::Up {
+            store::supersede_waiting(tx, delivery, now).await?;
+        }
         let mut charged = false;
         if let Some(account) =
             accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
@@ -226,7 +229,7 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 }
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
-    let Some(row) = accounts::store::find_account(tx, account_id).await? else { return Ok(0) };
+    let Some(row) = accounts::store::lock_account(tx, account_id).await? else { return Ok(0) };
     let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
     let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
     let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);

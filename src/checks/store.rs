@@ -69,8 +69,8 @@ statements! {
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
-         AND ($2 IS NULL OR name = $2) AND ($3 IS NULL OR slug = $3) AND ($4 IS NULL OR tags = $4) \
-         AND ($5 IS NULL OR period_ms = $5) AND ($6 IS NULL OR grace_ms = $6) ORDER BY id LIMIT 1");
+         AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
+         AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
     LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
