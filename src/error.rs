@@ -12,6 +12,9 @@ pub enum Error {
     /// The input cannot be taken; the sentence is for whoever sent it.
     #[error("{0}")]
     Invalid(String),
+    /// Something this was decided by has changed since it was read; the transaction is undone and decides again.
+    #[error("decided by something that has changed since")]
+    Outdated,
     /// The database refused or failed; only the log hears why.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),

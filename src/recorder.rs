@@ -5,11 +5,16 @@
 //! one, so that a poisoned ping harms nobody else; one that fails because the database cannot take it is
 //! answered "unavailable" at once, and the span in which that happened is noted as a gap.
 
+mod refusals;
+
+pub use refusals::Refused;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::checks::Gap;
 use crate::config::Plans;
@@ -19,6 +24,7 @@ use crate::metrics::Metrics;
 use crate::pings::{self, Outcome, Ping};
 use crate::sweep::witness::{self, Stamped};
 use crate::time::{Clock, Time};
+use refusals::Refusals;
 
 /// Pings that may wait; further ones are refused with 503, so that memory stays bounded.
 pub const QUEUE: usize = 8192;
@@ -44,6 +50,7 @@ enum Job {
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Job>,
+    refusals: Arc<Refusals>,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
@@ -53,6 +60,7 @@ pub struct Worker {
     plans: Arc<Plans>,
     metrics: Arc<Metrics>,
     clock: Clock,
+    refusals: Arc<Refusals>,
     /// Since when pings could not be taken, in milliseconds, or [`NEVER`].
     blind_since: Arc<AtomicI64>,
 }
@@ -62,7 +70,9 @@ pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) 
     let (queue, jobs) = mpsc::channel(QUEUE);
     let jobs = Arc::new(tokio::sync::Mutex::new(jobs));
     let blind_since = Arc::new(AtomicI64::new(NEVER));
-    (Recorder { queue }, Worker { jobs, db, plans, metrics, clock, blind_since })
+    let refusals = Arc::<Refusals>::default();
+    let recorder = Recorder { queue, refusals: Arc::clone(&refusals) };
+    (recorder, Worker { jobs, db, plans, metrics, clock, refusals, blind_since })
 }
 
 impl Recorder {
@@ -84,6 +94,11 @@ impl Recorder {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Job::Stamp(answer)).await.map_err(|_| Unavailable)?;
         answered.await.map_err(|_| Unavailable)?
+    }
+
+    /// What this process refused of a check, if it remembers any.
+    pub fn refused(&self, check: Uuid) -> Option<Refused> {
+        self.refusals.of(check)
     }
 
     /// Takes nothing new; what waits is still recorded.
@@ -152,7 +167,10 @@ impl Worker {
                 vec![Err(Unavailable); pings.len()]
             }
         };
-        for (answer, outcome) in answers.into_iter().zip(outcomes) {
+        for (ping, (answer, outcome)) in pings.iter().zip(answers.into_iter().zip(outcomes)) {
+            if let Ok(Outcome::TooFast { signal, min_interval, .. }) = outcome {
+                self.refusals.note(ping.check, signal, min_interval, ping.received_at);
+            }
             drop(answer.send(outcome));
         }
     }

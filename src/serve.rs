@@ -24,6 +24,7 @@ use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
 use crate::metrics::Metrics;
+use crate::rate::Rates;
 use crate::recorder::{Unavailable, Worker, recorder};
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
@@ -61,6 +62,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let now = clock.now();
     let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
     let senders = Senders::new(&settings, &instance.secret).map_err(ServeError::Setting)?;
+    let rates = Rates::new(settings.limits.clone(), &instance.secret);
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
         recorder(db.clone(), Arc::new(settings.plans.clone()), Arc::clone(&metrics), clock.clone());
@@ -70,6 +72,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
         urls: Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() },
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
+        rates,
         settings,
         recorder,
         senders,

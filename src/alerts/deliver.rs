@@ -150,7 +150,7 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
             let Some(account) = &accounts[&delivery.account_id] else { continue };
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
-                Charge::PlanChanged => continue,
+                Charge::Outdated => continue,
                 Charge::QuotaUsed if is_owed(tx, delivery).await? => {}
                 Charge::QuotaUsed => {
                     hold(tx, account, delivery, now).await?;
@@ -169,10 +169,10 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
     Ok(claimed)
 }
 
-/// The account with today's values of its plan; `None` if it is gone or its plan no longer exists.
+/// The account with today's values of its plan; `None` if it is gone.
 async fn find_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
     let row = accounts::store::find_account(tx, account_id).await?;
-    Ok(row.and_then(|row| plans.get(&row.plan).map(|plan| Account { id: row.id, plan: plan.clone() })))
+    Ok(row.map(|row| Account { id: row.id, plan: plans.of(&row.plan) }))
 }
 
 /// Whether a DOWN that was never sent has its UP behind it already.
@@ -216,9 +216,8 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
     let Some(row) = accounts::store::find_account(tx, account_id).await? else { return Ok(0) };
-    let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
-    let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
-    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
+    let limit = plans.of(&row.plan).alerts_per_month.unwrap_or(i64::MAX);
+    let left = limit.saturating_sub(row.alerts_used_at(now));
     let mut released = 0;
     for held in store::list_held(tx, account_id, left.clamp(0, 1000)).await? {
         if held.tells == held.told_status {

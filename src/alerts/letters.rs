@@ -19,7 +19,7 @@ const GIVE_UP_AFTER: Span = Span::hours(72);
 /// # Errors
 /// The database's.
 pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Result<()> {
-    if !accounts::store::tell_quota(tx, account.id, accounts::month(now)).await? {
+    if !accounts::store::tell_quota(tx, account.id, now).await? {
         return Ok(());
     }
     let text = words::quota_letter(&account.plan, now);

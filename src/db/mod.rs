@@ -140,7 +140,7 @@ impl Db {
 pub trait AsDatabase {
     fn as_database(&self) -> Option<&sqlx::Error>;
 
-    /// Whether the engine ended the transaction only because another was in its way.
+    /// Whether the transaction ended only because another was in its way.
     fn asks_to_retry(&self) -> bool {
         self.as_database().is_some_and(|error| fault(error) == Fault::Conflict)
     }
@@ -158,5 +158,9 @@ impl AsDatabase for crate::error::Error {
             Self::Database(error) => Some(error),
             _ => None,
         }
+    }
+
+    fn asks_to_retry(&self) -> bool {
+        matches!(self, Self::Outdated) || self.as_database().is_some_and(sqlx::Error::asks_to_retry)
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod badge;
+pub mod limits;
 pub mod ops;
 pub mod ping;
 pub mod project_metrics;

@@ -30,6 +30,7 @@ pub fn failure(error: &Error) -> Response {
     use crate::db::{Fault, fault};
     tracing::error!(%error, "a request failed");
     match error {
+        Error::Outdated => unavailable(),
         Error::Database(error) if fault(error) != Fault::Statement => unavailable(),
         _ => internal(),
     }

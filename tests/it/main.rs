@@ -5,6 +5,8 @@
 mod heart;
 mod house;
 mod layering;
+mod limits;
+mod rate;
 mod source;
 mod sql;
 mod support;

@@ -5,8 +5,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::db::AsDatabase;
 use crate::error::Error;
-use crate::http::reply;
+use crate::http::{limits, reply};
+use crate::rate::Refusal;
 
 /// Why the API did not do what it was asked.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub enum ApiFailure {
     Invalid(String),
     /// The thing is not in the state that the call is for.
     Conflict(&'static str),
+    /// Asked too often.
+    Limited(Refusal),
     /// The domain's or the database's.
     Other(Error),
 }
@@ -43,12 +47,16 @@ impl From<sqlx::Error> for ApiFailure {
     }
 }
 
-impl crate::db::AsDatabase for ApiFailure {
+impl AsDatabase for ApiFailure {
     fn as_database(&self) -> Option<&sqlx::Error> {
         match self {
-            Self::Other(Error::Database(error)) => Some(error),
+            Self::Other(error) => error.as_database(),
             _ => None,
         }
+    }
+
+    fn asks_to_retry(&self) -> bool {
+        matches!(self, Self::Other(error) if error.asks_to_retry())
     }
 }
 
@@ -61,6 +69,7 @@ impl IntoResponse for ApiFailure {
             Self::MissingKey => error(StatusCode::UNAUTHORIZED, "missing api key"),
             Self::WrongKey => error(StatusCode::UNAUTHORIZED, "wrong api key"),
             Self::Invalid(sentence) => error(StatusCode::BAD_REQUEST, &sentence),
+            Self::Limited(refusal) => limits::refused(&refusal),
             Self::Conflict(text) => reply::text(StatusCode::CONFLICT, text),
             Self::Other(cause) => reply::failure(&cause),
         }

@@ -24,10 +24,8 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 async fn style() -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/css; charset=utf-8"),
-        (header::CACHE_CONTROL, "public, max-age=3600"),
-    ];
+    let headers =
+        [(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "public, max-age=3600")];
     (headers, STYLE).into_response()
 }
 
