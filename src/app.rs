@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, AccountRow};
 use crate::alerts::deliver::{self, Deliverer};
 use crate::alerts::letters;
 use crate::alerts::send::Senders;
@@ -15,7 +15,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::checks::{self, Check};
 use crate::config::Settings;
-use crate::db::{self, Db, Fault, ReadTx, fault};
+use crate::db::{self, Db, Fault, ReadTx, WriteTx, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::plans;
@@ -64,7 +64,19 @@ impl App {
     /// # Errors
     /// The account is gone.
     pub async fn account(&self, tx: &mut ReadTx, account_id: i64) -> Result<Account> {
-        let row = accounts::store::find_account(tx, account_id).await?.ok_or(Error::NotFound)?;
+        self.with_plan(accounts::store::find_account(tx, account_id).await?)
+    }
+
+    /// The same with its row locked, so that the plan cannot change before something is counted by it.
+    ///
+    /// # Errors
+    /// As for [`App::account`].
+    pub async fn lock_account(&self, tx: &mut WriteTx, account_id: i64) -> Result<Account> {
+        self.with_plan(accounts::store::lock_account(tx, account_id).await?)
+    }
+
+    fn with_plan(&self, row: Option<AccountRow>) -> Result<Account> {
+        let row = row.ok_or(Error::NotFound)?;
         Ok(Account { id: row.id, plan: self.settings.plans.of(&row.plan) })
     }
 

@@ -12,8 +12,8 @@ pub enum Error {
     /// The input cannot be taken; the sentence is for whoever sent it.
     #[error("{0}")]
     Invalid(String),
-    /// Something this was decided by has changed since it was read; the transaction is undone and decides again.
-    #[error("decided by something that has changed since")]
+    /// What the work was decided from changed meanwhile; the transaction runs again from its beginning.
+    #[error("it changed meanwhile, several times in a row")]
     Outdated,
     /// The database refused or failed; only the log hears why.
     #[error("database: {0}")]

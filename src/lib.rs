@@ -30,6 +30,7 @@ pub mod removal;
 pub mod schedule;
 pub mod serve;
 pub mod signup;
+pub mod smtp;
 pub mod sweep;
 pub mod time;
 pub mod usage;

@@ -133,6 +133,10 @@ impl Worker {
                 if queue.recv_many(&mut jobs, GROUP).await == 0 {
                     return;
                 }
+                // While the queue is still ours: another worker that waits for jobs holds it for as long.
+                if jobs.iter().any(|job| matches!(job, Job::Close)) {
+                    queue.close();
+                }
                 queue.len()
             };
             self.metrics.queue_length(waiting);
@@ -142,7 +146,7 @@ impl Worker {
                 match job {
                     Job::Ping(ping, answer) => pings.push((*ping, answer)),
                     Job::Stamp(answer) => stamps.push(answer),
-                    Job::Close => self.jobs.lock().await.close(),
+                    Job::Close => {}
                 }
             }
             if !pings.is_empty() {

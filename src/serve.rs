@@ -9,31 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
+use crate::alerts::links::Links;
 use crate::alerts::send::Senders;
 use crate::app::App;
 use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
+use crate::http::connection::{Front, Patience};
+use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
+use crate::net::Outgoing;
 use crate::rate::Rates;
 use crate::recorder::{Unavailable, Worker, recorder};
+use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
-use crate::{accounts, http, jobs};
+use crate::{accounts, http, jobs, smtp};
 
-/// A client gets this long to send its request's head.
-const HEAD_LIMIT: Duration = Duration::from_secs(15);
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
+/// Runs at once that send what was just written.
+const DELIVERING: usize = 4;
 /// How long a stop waits for requests under way.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -61,7 +63,8 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let metrics = Arc::new(Metrics::default());
     let now = clock.now();
     let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
-    let senders = Senders::new(&settings, &instance.secret).map_err(ServeError::Setting)?;
+    let urls = Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() };
+    let senders = senders(&settings, &urls, &instance.secret)?;
     let rates = Rates::new(settings.limits.clone(), &instance.secret);
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
@@ -69,7 +72,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let app = App {
         db,
         clock,
-        urls: Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() },
+        urls,
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
         rates,
@@ -81,6 +84,21 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     };
     app.prepare().await?;
     Ok((Arc::new(app), worker))
+}
+
+/// The ways out, as the settings describe them.
+fn senders(settings: &Settings, urls: &Urls, secret: &[u8]) -> Result<Senders, ServeError> {
+    let from = Mailbox::parse(&settings.mail_from)
+        .map_err(|error| ServeError::Setting(format!("FLATLINE_MAIL_FROM: {error}")))?;
+    let post = match &settings.smtp_url {
+        Some(url) => Post::smtp(url, from)
+            .map_err(|error| ServeError::Setting(format!("FLATLINE_SMTP_URL: {error}")))?,
+        None => Post::outbox(settings.data_dir.join("outbox"), from),
+    };
+    let outgoing = Outgoing::new(settings.private_targets.clone())
+        .map_err(|error| ServeError::Setting(error.to_string()))?;
+    let links = Links::new(&urls.site, secret);
+    Ok(Senders { post, outgoing, links, urls: urls.clone(), site: settings.site_host() })
 }
 
 /// Serves until the process is asked to stop.
@@ -97,12 +115,25 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     note(app.stamp().await);
     let mut scheduler = jobs::start(&app).await?;
     let delivering = tokio::spawn(deliver_at_once(Arc::clone(&app)));
+    let (stop_mail, mail_stopped) = tokio::sync::oneshot::channel::<()>();
+    let taking_mail = match app.settings.smtp_listen {
+        Some(address) => {
+            let listener = listen_for_mail(address).await?;
+            let stop = async move { drop(mail_stopped.await) };
+            Some(tokio::spawn(smtp::listen(listener, Arc::clone(&app), stop)))
+        }
+        None => None,
+    };
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, site = %app.urls.site, engine = app.db.engine(), "listening");
     }
     accept(listener, http::router(Arc::clone(&app)), stop_signal()).await;
 
     tracing::info!("stopping");
+    drop(stop_mail);
+    if let Some(taking_mail) = taking_mail {
+        taking_mail.abort();
+    }
     delivering.abort();
     if let Err(error) = scheduler.shutdown().await {
         tracing::error!(%error, "the jobs did not stop in order");
@@ -125,7 +156,17 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).await.map_err(failed)
 }
 
+async fn listen_for_mail(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    let listener =
+        TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
+    tracing::info!(%address, "taking pings by mail");
+    Ok(listener)
+}
+
 fn warn_about(settings: &Settings) {
+    if let Some(warning) = zone_data().too_old(Clock::System.now()) {
+        tracing::warn!("{warning}");
+    }
     if !settings.is_https() {
         tracing::warn!("the site is plain http: cookies are not Secure; use it on a network you trust");
     }
@@ -143,10 +184,18 @@ fn note(stamped: Result<Stamped, Unavailable>) {
 
 /// Sends as soon as a flip is written; the schedule's run is the fallback.
 async fn deliver_at_once(app: Arc<App>) {
+    let mut running = JoinSet::new();
     loop {
         app.flipped.notified().await;
-        if let Err(error) = app.deliver().await {
-            tracing::error!(%error, "deliveries could not be sent");
+        // A run may wait for a silent target; the next flip need not.
+        while running.try_join_next().is_some() {}
+        if running.len() < DELIVERING {
+            let app = Arc::clone(&app);
+            running.spawn(async move {
+                if let Err(error) = app.deliver().await {
+                    tracing::error!(%error, "deliveries could not be sent");
+                }
+            });
         }
     }
 }
@@ -155,9 +204,7 @@ async fn deliver_at_once(app: Arc<App>) {
 pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).half_close(false);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(200);
+    let front = Arc::new(Front::new(router, Patience::default()));
     tokio::pin!(stop);
     loop {
         let room = Arc::clone(&room);
@@ -178,14 +225,9 @@ pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Out
             }
         };
         drop(stream.set_nodelay(true));
-        let service = TowerToHyperService::new(
-            router.clone().layer(axum::Extension(ConnectInfo(peer))).into_service::<hyper::body::Incoming>(),
-        );
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let watched = graceful.watch(connection);
+        let (front, watcher) = (Arc::clone(&front), graceful.watcher());
         tokio::spawn(async move {
-            // A connection that breaks is the client's affair; its request recorded nothing.
-            drop(watched.await);
+            front.converse(stream, peer, watcher).await;
             drop(place);
         });
     }

@@ -4,11 +4,13 @@
 use uuid::Uuid;
 
 use crate::accounts::{self, Project, Role};
-use crate::alerts::{self, NewChannel, send};
+use crate::alerts::send::email;
+use crate::alerts::{self, NewChannel};
 use crate::config::{Plan, Plans};
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
 use crate::id;
+use crate::mail::Address;
 use crate::time::{Span, Time};
 
 /// How long the first sign-in link is good.
@@ -19,8 +21,8 @@ const OPERATOR_PLAN: &str = "unlimited";
 /// Who asks for an account.
 #[derive(Clone, Debug)]
 pub struct Applicant {
-    /// Lower-case and valid.
-    pub email: String,
+    /// Lower-case.
+    pub email: Address,
     /// Argon2's PHC string, hashed before the transaction began.
     pub password_hash: Option<String>,
     /// The plan asked for; `None` gives the operator's to the first account and the default to others.
@@ -56,8 +58,9 @@ pub async fn sign_up(
             .get(name)
             .ok_or_else(|| Error::invalid(format!("there is no plan '{name}'; there are {}", plans.names())))
     };
-    if accounts::store::find_user_by_email(tx, &applicant.email).await?.is_some() {
-        return Err(Error::invalid(format!("{} has an account already", applicant.email)));
+    let taken = || Error::invalid(format!("{} has an account already", applicant.email));
+    if accounts::store::find_user_by_email(tx, applicant.email.as_str()).await?.is_some() {
+        return Err(taken());
     }
     accounts::instance(tx, now).await?;
     let plan = find(applicant.plan.as_deref().unwrap_or(default_plan))?;
@@ -68,7 +71,7 @@ pub async fn sign_up(
         _ => plan,
     };
     accounts::store::set_plan(tx, account_id, &plan.name, &plan.digest()).await?;
-    let email = applicant.email.clone();
+    let email = applicant.email.to_string();
     let user_id = accounts::store::create_user(
         tx,
         id::uuid(),
@@ -77,12 +80,13 @@ pub async fn sign_up(
         applicant.password_hash.clone(),
         now,
     )
-    .await?;
+    .await?
+    .ok_or_else(taken)?;
     let sign_in_token = match applicant.password_hash {
         Some(_) => None,
         None => Some(sign_in_link(tx, user_id, now).await?),
     };
-    let first = first_project(tx, account_id, user_id, &email, now).await?;
+    let first = first_project(tx, account_id, user_id, &applicant.email, now).await?;
     let FirstProject { project, api_key, api_key_readonly, ping_key } = first;
     let plan = plan.name.clone();
     Ok(NewAccount { email, plan, project, api_key, api_key_readonly, ping_key, sign_in_token })
@@ -99,7 +103,7 @@ async fn first_project(
     tx: &mut WriteTx,
     account_id: i64,
     user_id: i64,
-    email: &str,
+    email: &Address,
     now: Time,
 ) -> Result<FirstProject> {
     let ping_key = id::ping_key();
@@ -119,9 +123,9 @@ async fn first_project(
     let channel = NewChannel {
         uuid: id::uuid(),
         project_id: project.id,
-        kind: send::email::KIND,
-        name: email.to_owned(),
-        config: send::email::config(email),
+        kind: email::NAME,
+        name: email.to_string(),
+        config: email::config(email),
         on_down: true,
         on_up: true,
         verified_at: Some(now),

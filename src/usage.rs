@@ -86,7 +86,7 @@ pub async fn usage(tx: &mut ReadTx, rates: &Rates, account: &Account, now: Time)
         alerts: Line {
             used: row.alerts_used_at(now),
             limit: plan.alerts_per_month,
-            resets_at: Some(accounts::month_end(now)),
+            resets_at: Some(accounts::month_start(accounts::month(now) + 1)),
         },
         alerts_held: alerts::store::count_held(tx, account.id).await?,
         projects,

@@ -17,7 +17,7 @@ use crate::db::{ReadTx, WriteTx, text_enum};
 use crate::error::{Error, Result};
 use crate::id;
 use crate::time::{CLOCK_SLACK, Span, Time};
-use chrono::{Datelike, NaiveDate};
+use chrono::Datelike;
 
 text_enum! {
     /// What a member may do (`CONTRACT` 10).
@@ -97,13 +97,12 @@ pub fn month(now: Time) -> i64 {
     i64::from(date.year()) * 12 + i64::from(date.month0())
 }
 
-/// When the calendar month of `now` in UTC ends: the alerts of the next one begin.
-pub fn month_end(now: Time) -> Time {
-    let date = now.utc().date_naive();
-    let (year, month) =
-        if date.month() == 12 { (date.year() + 1, 1) } else { (date.year(), date.month() + 1) };
-    let first = NaiveDate::from_ymd_opt(year, month, 1).and_then(|first| first.and_hms_opt(0, 0, 0));
-    first.map_or(now, |first| Time(first.and_utc().timestamp_millis()))
+/// The first instant of a month as [`month`] counts it.
+pub fn month_start(month: i64) -> Time {
+    let year = i32::try_from(month.div_euclid(12)).unwrap_or(i32::MAX);
+    let month0 = u32::try_from(month.rem_euclid(12)).unwrap_or(0);
+    let first = chrono::NaiveDate::from_ymd_opt(year, month0 + 1, 1).unwrap_or_default();
+    Time(first.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis())
 }
 
 impl AccountRow {
@@ -126,7 +125,7 @@ pub async fn instance(tx: &mut WriteTx, now: Time) -> Result<Instance> {
 /// Takes one check from what the account's plan allows; returns the plan's floor, or `None` if nothing is left.
 ///
 /// # Errors
-/// [`Error::Outdated`] if the account changed since its plan was read, so that the transaction decides again.
+/// [`Error::Outdated`] if the plan is no longer the given one; the database's.
 pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Span>> {
     let limit = account.plan.checks.unwrap_or(i64::MAX);
     if store::take_check(tx, account.id, &account.plan.name, limit).await? {
@@ -177,9 +176,9 @@ mod tests {
     #[test]
     fn a_month_ends_where_the_next_begins() {
         let at = |text: &str| Time::parse(text).unwrap();
-        assert_eq!(month_end(at("2026-03-26T03:12:00Z")), at("2026-04-01T00:00:00Z"));
-        assert_eq!(month_end(at("2026-12-31T23:59:59.999Z")), at("2027-01-01T00:00:00Z"));
-        assert_eq!(month(month_end(at("2026-12-01T00:00:00Z"))), month(at("2026-12-01T00:00:00Z")) + 1);
+        let next = |text: &str| month_start(month(at(text)) + 1);
+        assert_eq!(next("2026-03-26T03:12:00Z"), at("2026-04-01T00:00:00Z"));
+        assert_eq!(next("2026-12-31T23:59:59.999Z"), at("2027-01-01T00:00:00Z"));
     }
 
     #[test]

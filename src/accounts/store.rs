@@ -17,6 +17,11 @@ statements! {
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
     FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    /// Locks the account's row and returns it live: the first lock of whoever takes or gives back what a plan
+    /// counts. Zero rows: it is gone.
+    LOCK_ACCOUNT =
+        "UPDATE accounts SET plan = plan WHERE id = $1 \
+         RETURNING id, uuid, plan, checks_used, alerts_used, alerts_month";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
     COUNT_BY_PLAN = "SELECT plan AS name, COUNT(*) AS number FROM accounts GROUP BY plan ORDER BY plan";
     /// Accounts whose rows were written under other values of a plan than today's.
@@ -49,9 +54,10 @@ statements! {
     /// Plan change where only the plan's values did. Zero rows: the account has another plan by now, or another
     /// process applied the values.
     RENEW_PLAN = "UPDATE accounts SET plan_digest = $3 WHERE id = $1 AND plan = $2 AND plan_digest <> $3";
+    /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
-         RETURNING id";
+         ON CONFLICT (email) DO NOTHING RETURNING id";
     FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE email = $1";
     FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE account_id = $1";
     CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
@@ -154,6 +160,10 @@ pub async fn find_account(tx: &mut ReadTx, id: i64) -> Result<Option<AccountRow>
     Ok(tx.query(FIND_ACCOUNT).bind(id).maybe().await?)
 }
 
+pub async fn lock_account(tx: &mut WriteTx, id: i64) -> Result<Option<AccountRow>> {
+    Ok(tx.change(LOCK_ACCOUNT).bind(id).maybe().await?)
+}
+
 pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_ACCOUNTS).all().await?)
 }
@@ -207,6 +217,7 @@ pub async fn renew_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> 
     Ok(change.count().await? == 1)
 }
 
+/// The new user's id, if the address was free: see [`CREATE_USER`].
 pub async fn create_user(
     tx: &mut WriteTx,
     uuid: Uuid,
@@ -214,9 +225,9 @@ pub async fn create_user(
     email: &str,
     password_hash: Option<String>,
     now: Time,
-) -> Result<i64> {
+) -> Result<Option<i64>> {
     let change = tx.change(CREATE_USER).bind(uuid).bind(account_id).bind(email.to_owned());
-    returned(change.bind(password_hash).bind(now).maybe().await?)
+    Ok(change.bind(password_hash).bind(now).maybe::<Id>().await?.map(|row| row.id))
 }
 
 pub async fn find_user_by_email(tx: &mut ReadTx, email: &str) -> Result<Option<User>> {

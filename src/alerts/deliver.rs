@@ -6,10 +6,6 @@
 
 use std::collections::HashMap;
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
-use uuid::Uuid;
-
 use super::send::{Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
 use super::{DeliveryState, Message, letters};
@@ -21,6 +17,8 @@ use crate::error::Result;
 use crate::id;
 use crate::metrics::Metrics;
 use crate::time::{Clock, Span, Time};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 
 /// How long a lease lasts; longer than [`SEND_LIMIT`], so that a living worker never loses it.
 pub const LEASE: Span = Span::seconds(120);
@@ -30,6 +28,8 @@ const SEND_LIMIT: Span = Span::seconds(60);
 const BATCH: i64 = 20;
 /// A delivery that no attempt could bring home in this time is given up.
 const GIVE_UP_AFTER: Span = Span::hours(24);
+/// Held deliveries of one account that are looked at in one go.
+const HELD_BATCH: i64 = 1000;
 const FIRST_BACKOFF: Span = Span::seconds(15);
 const LONGEST_BACKOFF: Span = Span::hours(1);
 /// A channel may ask for more patience than ours, up to this.
@@ -72,7 +72,7 @@ impl Deliverer<'_> {
 
     async fn send(&self, delivery: &Claimed) -> Result<()> {
         let now = self.clock.now();
-        let message = db::read!(self.db, |tx| super::message(tx, delivery, now).await)?;
+        let message = db::read!(self.db, |tx| super::message(tx, delivery, &self.senders.urls, now).await)?;
         let Some(message) = message else { return Ok(()) };
         let outcome = self.attempt(&message).await;
         self.settle(delivery, &message, outcome).await
@@ -80,11 +80,11 @@ impl Deliverer<'_> {
 
     async fn attempt(&self, message: &Message) -> Outcome {
         if message.channel.disabled_at.is_some() {
-            return Outcome::Failed { why: "the channel was turned off".to_owned() };
+            return Outcome::Failed { why: "The channel was turned off.".to_owned() };
         }
         match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
             Ok(outcome) => outcome,
-            Err(_) => Outcome::Retry { why: "it took too long".to_owned(), after: None },
+            Err(_) => Outcome::Retry { why: "It took too long.".to_owned(), after: None },
         }
     }
 
@@ -93,6 +93,11 @@ impl Deliverer<'_> {
         let settlement = settlement(delivery, &outcome, id::fraction(), now);
         let token = delivery.claim.unwrap_or_default();
         let settled = db::write!(self.db, |tx| {
+            let settlement = match settlement.settled_at {
+                // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
+                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                _ => settlement.clone(),
+            };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
             match &outcome {
                 Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
@@ -103,9 +108,9 @@ impl Deliverer<'_> {
                     store::disable_channel(tx, delivery.channel_id, why, now).await?;
                 }
             }
-            Ok::<_, crate::error::Error>(settled)
+            Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
-        if settled {
+        if let Some(settlement) = settled {
             self.count(message, &settlement, now);
         }
         Ok(())
@@ -131,23 +136,24 @@ impl Deliverer<'_> {
 }
 
 /// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
-/// without quota is held. Accounts are locked by id, then deliveries by id.
+/// without quota is held. Account by account, each locked before its deliveries are touched, both by id.
 async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut due: Vec<&Claimed> = due.iter().collect();
     due.sort_by_key(|delivery| (delivery.account_id, delivery.id));
     let mut accounts: HashMap<i64, Option<Account>> = HashMap::new();
     let mut claimed = Vec::new();
     for delivery in due {
+        if !accounts.contains_key(&delivery.account_id) {
+            accounts.insert(delivery.account_id, lock_account(tx, plans, delivery.account_id).await?);
+        }
         if is_overtaken(tx, delivery).await? {
             store::supersede(tx, delivery.id, now).await?;
             continue;
         }
         let mut charged = false;
-        if delivery.charged_at.is_none() {
-            if !accounts.contains_key(&delivery.account_id) {
-                accounts.insert(delivery.account_id, find_account(tx, plans, delivery.account_id).await?);
-            }
-            let Some(account) = &accounts[&delivery.account_id] else { continue };
+        if let Some(account) =
+            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
+        {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
                 Charge::Outdated => continue,
@@ -169,10 +175,11 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
     Ok(claimed)
 }
 
-/// The account with today's values of its plan; `None` if it is gone.
-async fn find_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
-    let row = accounts::store::find_account(tx, account_id).await?;
-    Ok(row.map(|row| Account { id: row.id, plan: plans.of(&row.plan) }))
+/// The account with today's values of its plan. `None` if its plan is no longer among the plans: then nothing
+/// says what its alerts are limited to, and an alert too many is better than one that is never sent.
+async fn lock_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
+    let row = accounts::store::lock_account(tx, account_id).await?;
+    Ok(row.and_then(|row| plans.get(&row.plan).map(|plan| Account { id: row.id, plan: plan.clone() })))
 }
 
 /// Whether a DOWN that was never sent has its UP behind it already.
@@ -219,11 +226,12 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     let limit = plans.of(&row.plan).alerts_per_month.unwrap_or(i64::MAX);
     let left = limit.saturating_sub(row.alerts_used_at(now));
     let mut released = 0;
-    for held in store::list_held(tx, account_id, left.clamp(0, 1000)).await? {
-        if held.tells == held.told_status {
-            released += usize::from(store::release(tx, held.id, now).await?);
-        } else {
+    for held in store::list_held(tx, account_id, HELD_BATCH).await? {
+        if held.tells != held.told_status {
+            // Also without quota: the opposite message stands behind it, and may be one that is owed.
             store::drop_held(tx, held.id, now).await?;
+        } else if left > i64::try_from(released).unwrap_or(i64::MAX) {
+            released += usize::from(store::release(tx, held.id, now).await?);
         }
     }
     Ok(released)
@@ -239,7 +247,7 @@ fn settlement(delivery: &Claimed, outcome: &Outcome, jitter: f64, now: Time) -> 
     let (state, text) = match outcome {
         Outcome::Sent { note } => (DeliveryState::Sent, note.clone()),
         Outcome::Retry { why, .. } if retried.is_some_and(|at| at > since + GIVE_UP_AFTER) => {
-            (DeliveryState::GivenUp, format!("{why}; given up after 24 hours"))
+            (DeliveryState::GivenUp, format!("{why} Given up after 24 hours."))
         }
         Outcome::Retry { why, .. } => (DeliveryState::Due, why.clone()),
         Outcome::Failed { why } | Outcome::Disable { why } => (DeliveryState::GivenUp, why.clone()),
@@ -261,9 +269,4 @@ pub(super) fn next_attempt(attempts: i64, asked: Option<Span>, jitter: f64, now:
     let wait = (wait as f64 * (0.75 + 0.5 * jitter)) as i64;
     let asked = asked.unwrap_or(Span::ZERO).min(LONGEST_RETRY_AFTER);
     now + Span::millis(wait).max(asked)
-}
-
-/// A fresh token for a lease.
-pub(super) fn token() -> Uuid {
-    id::uuid()
 }

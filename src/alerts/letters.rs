@@ -1,18 +1,48 @@
 //! Letters: mails to a person about the account, not about a check. They are rows, claimed and settled like
-//! deliveries, so that a mail server's bad day costs none; they are no alerts and no quota counts them.
+//! deliveries, so that a mail server's bad day costs none; they are no alerts and no quota counts them. A row
+//! holds the facts; they are worded when the letter is sent, outside any transaction.
 
-use super::send::{Outcome, Senders};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::send::{Outcome, Senders, email};
 use super::store::{self, NewLetter, Settlement, StoredLetter};
-use super::{DeliveryState, deliver, words};
+use super::words::confirm::Confirm;
+use super::words::quota::Quota;
+use super::words::{Written, unseen};
+use super::{DeliveryState, deliver};
 use crate::accounts::{self, Account};
 use crate::db::{self, Db, WriteTx};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id;
+use crate::mail::{Address, Letter};
 use crate::time::{Clock, Span, Time};
 
 const BATCH: i64 = 20;
 /// A letter that no attempt could bring home in this time is given up.
 const GIVE_UP_AFTER: Span = Span::hours(72);
+/// The zone in which letters tell times: accounts have none of their own yet.
+const ZONE: &str = "UTC";
+
+/// What a letter tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "letter", rename_all = "snake_case")]
+pub enum Facts {
+    /// The alerts of the month are used up.
+    Quota { plan: String, limit: i64, resets_at: Time },
+    /// Somebody entered the address for a project's alerts.
+    Confirm { channel: Uuid, project: String, asked_by: String },
+    /// Slots fell into a gap of ours.
+    Unseen { gap_started_at: Time, gap_ended_at: Time, slots: Vec<Slot> },
+}
+
+/// A slot whose ping could not be seen.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Slot {
+    pub check: Uuid,
+    pub name: String,
+    pub slot_at: Time,
+}
 
 /// Tells the account's owner, once a month, that its alerts are used up.
 ///
@@ -22,23 +52,38 @@ pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Resul
     if !accounts::store::tell_quota(tx, account.id, now).await? {
         return Ok(());
     }
-    let text = words::quota_letter(&account.plan, now);
-    write(tx, account.id, text, now).await
+    let facts = Facts::Quota {
+        plan: account.plan.name.clone(),
+        limit: account.plan.alerts_per_month.unwrap_or(i64::MAX),
+        resets_at: accounts::month_start(accounts::month(now) + 1),
+    };
+    write(tx, account.id, &facts, now).await
 }
 
 /// Stores a letter to an account's owner.
 ///
 /// # Errors
 /// The database's.
-pub async fn write(tx: &mut WriteTx, account_id: i64, text: words::LetterText, now: Time) -> Result<()> {
+pub async fn write(tx: &mut WriteTx, account_id: i64, facts: &Facts, now: Time) -> Result<()> {
     let Some(owner) = accounts::store::find_user_of_account(tx, account_id).await? else { return Ok(()) };
-    let letter = NewLetter {
-        account_id: Some(account_id),
-        recipient: owner.email,
-        subject: text.subject,
-        text: text.text,
-        html: text.html,
-    };
+    let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
+    let letter = NewLetter { account_id: Some(account_id), recipient: owner.email, facts };
+    store::create_letter(tx, letter, now).await
+}
+
+/// Stores the letter that asks an address whether it wants a project's alerts.
+///
+/// # Errors
+/// The database's.
+pub async fn ask_to_confirm(
+    tx: &mut WriteTx,
+    account_id: i64,
+    address: &str,
+    facts: &Facts,
+    now: Time,
+) -> Result<()> {
+    let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
+    let letter = NewLetter { account_id: Some(account_id), recipient: address.to_owned(), facts };
     store::create_letter(tx, letter, now).await
 }
 
@@ -48,7 +93,9 @@ pub async fn write(tx: &mut WriteTx, account_id: i64, text: words::LetterText, n
 /// The database's.
 pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize> {
     let now = clock.now();
-    let due = db::read!(db, |tx| store::list_claimable_letters(tx, now, BATCH).await)?;
+    let due: Result<Vec<StoredLetter>> =
+        db::read!(db, |tx| store::list_claimable_letters(tx, now, BATCH).await);
+    let due = due?;
     for letter in &due {
         send(db, senders, clock, letter).await?;
     }
@@ -56,18 +103,86 @@ pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize
 }
 
 async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) -> Result<()> {
-    let (now, token) = (clock.now(), deliver::token());
+    let (now, token) = (clock.now(), id::uuid());
     let until = now + deliver::LEASE;
-    let ours = db::write!(db, |tx| store::claim_letter(tx, letter.id, token, until, now).await)?;
-    if !ours {
+    let ours: Result<bool> = db::write!(db, |tx| store::claim_letter(tx, letter.id, token, until, now).await);
+    if !ours? {
         return Ok(());
     }
-    let outcome = senders.send_letter(letter, now).await;
-    let now = clock.now();
-    let settlement = settlement(letter, &outcome, now);
-    db::write!(db, |tx| store::settle_letter(tx, letter.id, token, &settlement).await)?;
-    tracing::info!(letter = %letter.uuid, result = settlement.state.word(), outcome = %settlement.outcome, "letter");
+    let held: Result<Vec<(String, Time)>> = db::read!(db, |tx| match letter.account_id {
+        Some(account_id) => store::list_held_names(tx, account_id).await,
+        None => Ok(Vec::new()),
+    });
+    let outcome = match mail(senders, letter, &held?, now) {
+        Ok(mail) => email::outcome(senders.post.send(&mail, now).await),
+        Err(why) => Outcome::Failed { why },
+    };
+    let settlement = settlement(letter, &outcome, clock.now());
+    let settled: Result<bool> =
+        db::write!(db, |tx| store::settle_letter(tx, letter.id, token, &settlement).await);
+    settled?;
+    let result = settlement.state.word();
+    tracing::info!(letter = %letter.uuid, result, outcome = %settlement.outcome, "letter");
     Ok(())
+}
+
+/// The letter as mail; `held` are the alerts that wait for quota.
+fn mail(
+    senders: &Senders,
+    letter: &StoredLetter,
+    held: &[(String, Time)],
+    now: Time,
+) -> Result<Letter, String> {
+    let to = Address::parse(&letter.recipient).map_err(|error| error.to_string())?;
+    let facts: Facts = serde_json::from_str(&letter.facts).map_err(|error| error.to_string())?;
+    let written = facts.written(senders, to.as_str(), held, now).map_err(|error| error.to_string())?;
+    let Written { subject, text, html } = written;
+    Ok(Letter { id: letter.uuid, follows: None, to: to.into(), subject, text, html, unsubscribe: None })
+}
+
+impl Facts {
+    fn written(
+        &self,
+        senders: &Senders,
+        to: &str,
+        held: &[(String, Time)],
+        now: Time,
+    ) -> Result<Written, askama::Error> {
+        let site = senders.site.as_str();
+        match self {
+            Self::Quota { plan, limit, resets_at } => {
+                let usage_url = format!("{}/usage", senders.urls.site);
+                let (limit, resets_at, usage_url) = (*limit, *resets_at, usage_url.as_str());
+                let held_in_all = held.len();
+                Quota { plan, limit, resets_at, held, held_in_all, usage_url, zone: ZONE, to, site, now }
+                    .written()
+            }
+            Self::Confirm { channel, project, asked_by } => {
+                let url = senders.links.confirm(*channel, to);
+                let (project, asked_by) = (project.as_str(), asked_by.as_str());
+                Confirm { url: &url, to, project, asked_by, site }.written()
+            }
+            Self::Unseen { gap_started_at, gap_ended_at, slots } => {
+                let slot = |slot: &Slot| unseen::Slot {
+                    check: slot.name.clone(),
+                    url: senders.links.open(slot.check),
+                    at: slot.slot_at,
+                };
+                let slots: Vec<unseen::Slot> = slots.iter().map(slot).collect();
+                unseen::Unseen {
+                    gap: (*gap_started_at, *gap_ended_at),
+                    unseen: &slots,
+                    undecided: &[],
+                    checks_url: &senders.urls.site,
+                    zone: ZONE,
+                    to,
+                    site,
+                    now,
+                }
+                .written()
+            }
+        }
+    }
 }
 
 fn settlement(letter: &StoredLetter, outcome: &Outcome, now: Time) -> Settlement {

@@ -7,16 +7,18 @@
 
 pub mod deliver;
 pub mod letters;
+pub mod links;
 pub mod send;
 pub mod store;
 pub mod words;
 
 use uuid::Uuid;
 
-use crate::checks::{self, Change, Check, Status, StoredFlip};
+use crate::checks::json::{Access, CheckJson, Urls};
+use crate::checks::{self, Change, Check, Reason, Status, StoredFlip};
 use crate::db::{ReadTx, WriteTx, text_enum};
-use crate::error::Result;
-use crate::time::Time;
+use crate::error::{Error, Result};
+use crate::time::{Span, Time};
 
 text_enum! {
     /// Where a delivery stands.
@@ -84,6 +86,8 @@ pub struct Message {
     pub also_down: Vec<(String, Time)>,
     /// Names of the other channels that are told.
     pub also_told: Vec<String>,
+    /// The check in the Management API's shape, version 3.
+    pub check_json: String,
     pub now: Time,
 }
 
@@ -95,6 +99,46 @@ pub struct LastPing {
     pub exit_status: Option<i64>,
     /// As it was stored: any bytes, at most the body limit.
     pub body: Vec<u8>,
+}
+
+impl Message {
+    /// A message about a check that does not exist, for trying a channel: down, or up where it is only told
+    /// that.
+    pub fn test(channel: Channel, project_name: &str, urls: &Urls, now: Time) -> Self {
+        let (old, new) =
+            if channel.on_down { (Status::Up, Status::Down) } else { (Status::Down, Status::Up) };
+        let reason = if channel.on_down { Reason::Fail } else { Reason::Success };
+        let check = Check::sample("TEST", new, now);
+        let flip = StoredFlip {
+            id: 0,
+            check_id: 0,
+            flipped_at: now,
+            old_status: old,
+            new_status: new,
+            reason,
+            ping_n: None,
+            exit_status: None,
+            expected_at: None,
+            started_at: None,
+            last_success_at: None,
+            blind_ms: Span::ZERO,
+        };
+        let shape = CheckJson::new(&check, Access::Full { channels: String::new() }, urls, 3, now);
+        Self {
+            id: crate::id::uuid(),
+            channel,
+            project_name: project_name.to_owned(),
+            flip,
+            before: None,
+            tells_both: false,
+            last_ping: None,
+            also_down: Vec::new(),
+            also_told: Vec::new(),
+            check_json: serde_json::to_string(&shape).unwrap_or_default(),
+            check,
+            now,
+        }
+    }
 }
 
 /// Whether a change of status is worth a message (DESIGN 4).
@@ -131,7 +175,12 @@ pub async fn flipped(
 ///
 /// # Errors
 /// The database's.
-pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> Result<Option<Message>> {
+pub async fn message(
+    tx: &mut ReadTx,
+    delivery: &store::Claimed,
+    urls: &Urls,
+    now: Time,
+) -> Result<Option<Message>> {
     let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
     let Some(channel) = store::find_channel(tx, delivery.channel_id).await? else { return Ok(None) };
     let Some(flip) = checks::store::find_flip(tx, delivery.flip_id).await? else { return Ok(None) };
@@ -142,6 +191,7 @@ pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> R
     let last_ping = last_ping(tx, &flip).await?;
     let also_down = store::list_also_down(tx, check.project_id, check.id).await?;
     let also_told = store::list_also_told(tx, flip.id, channel.id).await?;
+    let check_json = check_json(tx, &check, urls, now).await?;
     Ok(Some(Message {
         id: delivery.uuid,
         channel,
@@ -152,9 +202,19 @@ pub async fn message(tx: &mut ReadTx, delivery: &store::Claimed, now: Time) -> R
         last_ping,
         also_down,
         also_told,
+        check_json,
         check,
         now,
     }))
+}
+
+async fn check_json(tx: &mut ReadTx, check: &Check, urls: &Urls, now: Time) -> Result<String> {
+    let assigned = store::list_assigned_to_check(tx, check.id).await?;
+    let mut channels: Vec<String> = assigned.iter().map(|row| row.channel_uuid.to_string()).collect();
+    channels.sort();
+    let access = Access::Full { channels: channels.join(",") };
+    let json = serde_json::to_string(&CheckJson::new(check, access, urls, 3, now));
+    json.map_err(|error| Error::internal(error.to_string()))
 }
 
 /// The ping that explains a flip: the one that caused it, or else the last one that says how a run went.

@@ -34,6 +34,14 @@ statements! {
     FIND_CHANNEL = concat!("SELECT ", channel_columns!(), " FROM channels WHERE id = $1");
     FIND_CHANNEL_BY_UUID = concat!("SELECT ", channel_columns!(), " FROM channels WHERE uuid = $1");
     LIST_CHANNELS = concat!("SELECT ", channel_columns!(), " FROM channels WHERE project_id = $1 ORDER BY id");
+    /// Writes a channel's settings. Zero rows: it is gone, or in another project.
+    UPDATE_CHANNEL = concat!(
+        "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
+         disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+    /// Confirms a channel whose configuration is still the one that was asked about. Zero rows: it changed, or
+    /// is confirmed.
+    VERIFY_CHANNEL = "UPDATE channels SET verified_at = $2 WHERE id = $1 AND config = $3 AND verified_at IS NULL";
+    DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
     NOTE_SENT = "UPDATE channels SET last_sent_at = $2, last_error = '' WHERE id = $1";
@@ -60,10 +68,12 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// A DOWN that waits for quota says nothing once the check is up again.
-    SUPERSEDE_HELD =
+    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
+    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
+    SUPERSEDE_UNSENT =
         "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND state = 'held'";
+         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
+         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
     /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
     /// that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
@@ -93,6 +103,10 @@ statements! {
         "UPDATE deliveries SET state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
          claimed_until_at = NULL WHERE id = $1 AND claim = $2";
     LIST_HELD_ACCOUNTS = "SELECT DISTINCT account_id AS id FROM deliveries WHERE state = 'held' ORDER BY account_id";
+    LIST_HELD_NAMES =
+        "SELECT checks.name AS name, checks.uuid AS uuid, flips.flipped_at AS since_at FROM deliveries \
+         JOIN checks ON checks.id = deliveries.check_id JOIN flips ON flips.id = deliveries.flip_id \
+         WHERE deliveries.account_id = $1 AND deliveries.state = 'held' ORDER BY deliveries.id";
     LIST_HELD =
         "SELECT deliveries.id AS id, deliveries.tells AS tells, checks.told_status AS told_status FROM deliveries \
          JOIN checks ON checks.id = deliveries.check_id WHERE deliveries.account_id = $1 \
@@ -106,7 +120,12 @@ statements! {
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
-    FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
+    FIND_OLDEST_DUE =
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
+         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
+         ORDER BY due_at, id LIMIT 1";
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
@@ -118,17 +137,17 @@ statements! {
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \
          ON channels.id = deliveries.channel_id WHERE deliveries.flip_id = $1 AND channels.id <> $2 ORDER BY channels.id";
     CREATE_LETTER =
-        "INSERT INTO letters (uuid, account_id, recipient, subject, text_body, html_body, due_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7)";
+        "INSERT INTO letters (uuid, account_id, recipient, facts, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)";
     LIST_CLAIMABLE_LETTERS = concat!(
-        "SELECT id, uuid, recipient, subject, text_body, html_body, attempts, created_at FROM letters WHERE ",
+        "SELECT id, uuid, account_id, recipient, facts, attempts, created_at FROM letters WHERE ",
         claimable!(), " ORDER BY due_at, id LIMIT $2");
     /// Claim: leases one letter. Zero rows: another worker has it, or it is settled.
     CLAIM_LETTER = concat!(
         "UPDATE letters SET claim = $2, claimed_until_at = $3, attempts = attempts + 1 WHERE id = $4 AND ", claimable!());
-    /// Settles an attempt. Zero rows: the lease ran out and another worker has the letter now.
+    /// Settles an attempt; a letter that is done with keeps no facts, which may hold a link that signs in. Zero
+    /// rows: the lease ran out and another worker has the letter now.
     SETTLE_LETTER =
-        "UPDATE letters SET state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
+        "UPDATE letters SET facts = CASE WHEN $3 = 'due' THEN facts ELSE '' END, state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
          claimed_until_at = NULL WHERE id = $1 AND claim = $2";
 }
 
@@ -181,10 +200,10 @@ pub struct Held {
 pub struct StoredLetter {
     pub id: i64,
     pub uuid: Uuid,
+    pub account_id: Option<i64>,
     pub recipient: String,
-    pub subject: String,
-    pub text_body: String,
-    pub html_body: String,
+    /// What it tells, as JSON.
+    pub facts: String,
     pub attempts: i64,
     pub created_at: Time,
 }
@@ -194,9 +213,7 @@ pub struct StoredLetter {
 pub struct NewLetter {
     pub account_id: Option<i64>,
     pub recipient: String,
-    pub subject: String,
-    pub text: String,
-    pub html: String,
+    pub facts: String,
 }
 
 /// How an attempt ended, as it is written.
@@ -208,6 +225,13 @@ pub struct Settlement {
     /// When the next attempt is due; of no meaning once settled.
     pub due_at: Time,
     pub settled_at: Option<Time>,
+}
+
+impl Settlement {
+    /// The same attempt of a message that needs no other.
+    pub fn superseded(&self, now: Time) -> Self {
+        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -235,6 +259,12 @@ struct DownCheck {
     name: String,
     uuid: Uuid,
     since_at: Time,
+}
+
+impl DownCheck {
+    fn named(self) -> (String, Time) {
+        (if self.name.is_empty() { self.uuid.to_string() } else { self.name }, self.since_at)
+    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -268,6 +298,24 @@ pub async fn find_channel_by_uuid(tx: &mut ReadTx, uuid: Uuid) -> Result<Option<
 
 pub async fn list_channels(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Channel>> {
     Ok(tx.query(LIST_CHANNELS).bind(project_id).all().await?)
+}
+
+/// The channel as it now is: see [`UPDATE_CHANNEL`].
+pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option<Channel>> {
+    let change = tx.change(UPDATE_CHANNEL).bind(new.uuid).bind(new.project_id).bind(new.name.clone());
+    let change = change.bind(new.config.clone()).bind(new.on_down).bind(new.on_up).bind(new.verified_at);
+    Ok(change.maybe().await?)
+}
+
+/// Whether it was this call that confirmed it: see [`VERIFY_CHANNEL`].
+pub async fn verify_channel(tx: &mut WriteTx, channel: &Channel, now: Time) -> Result<bool> {
+    let change = tx.change(VERIFY_CHANNEL).bind(channel.id).bind(now).bind(channel.config.clone());
+    Ok(change.count().await? == 1)
+}
+
+/// Whether the channel was there.
+pub async fn delete_channel(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(DELETE_CHANNEL).bind(id).count().await? == 1)
 }
 
 /// Whether the channel was on: see [`DISABLE_CHANNEL`].
@@ -325,7 +373,7 @@ pub async fn create_delivery(
     now: Time,
 ) -> Result<()> {
     if tells == Status::Up {
-        tx.change(SUPERSEDE_HELD).bind(check.id).bind(channel_id).bind(now).count().await?;
+        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
     }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;
@@ -422,13 +470,17 @@ pub async fn count_open(tx: &mut ReadTx) -> Result<(Option<i64>, i64)> {
     Ok((last, open))
 }
 
+/// Names (uuids where nameless) of the checks whose messages are held, with the time of their flips.
+pub async fn list_held_names(tx: &mut ReadTx, account_id: i64) -> Result<Vec<(String, Time)>> {
+    let rows = tx.query(LIST_HELD_NAMES).bind(account_id).all::<DownCheck>().await?;
+    Ok(rows.into_iter().map(DownCheck::named).collect())
+}
+
 /// Names (uuids where nameless) of at most ten other checks of the project that are down, and since
 /// when.
 pub async fn list_also_down(tx: &mut ReadTx, project_id: i64, check_id: i64) -> Result<Vec<(String, Time)>> {
     let rows = tx.query(LIST_ALSO_DOWN).bind(project_id).bind(check_id).all::<DownCheck>().await?;
-    let named =
-        |row: DownCheck| (if row.name.is_empty() { row.uuid.to_string() } else { row.name }, row.since_at);
-    Ok(rows.into_iter().map(named).collect())
+    Ok(rows.into_iter().map(DownCheck::named).collect())
 }
 
 /// Names of the other channels that a flip goes to.
@@ -439,7 +491,7 @@ pub async fn list_also_told(tx: &mut ReadTx, flip_id: i64, channel_id: i64) -> R
 
 pub async fn create_letter(tx: &mut WriteTx, new: NewLetter, now: Time) -> Result<()> {
     let change = tx.change(CREATE_LETTER).bind(crate::id::uuid()).bind(new.account_id).bind(new.recipient);
-    change.bind(new.subject).bind(new.text).bind(new.html).bind(now).count().await?;
+    change.bind(new.facts).bind(now).count().await?;
     Ok(())
 }
 

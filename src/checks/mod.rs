@@ -177,6 +177,23 @@ impl Check {
         }
     }
 
+    /// A check that exists nowhere, for trying things on.
+    pub fn sample(name: &str, status: Status, now: Time) -> Self {
+        Self {
+            id: 0,
+            uuid: Uuid::nil(),
+            project_id: 0,
+            account_id: 0,
+            badge_key: Uuid::nil(),
+            created_at: now,
+            rev: 0,
+            settings: Settings { name: name.to_owned(), ..Settings::default() },
+            floor_ms: Span::ZERO,
+            state: State { status, told_status: status, ..State::new() },
+            fault: None,
+        }
+    }
+
     /// The name, or the uuid where there is none.
     pub fn display_name(&self) -> String {
         if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }

@@ -36,17 +36,18 @@ macro_rules! seen {
     };
 }
 
-/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock.
+/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock. A
+/// floor of zero refuses nothing, also where the one before, received later, is a little ahead of this one.
 macro_rules! floor {
     () => {
-        " AND status = $23 AND CASE $24 \
+        " AND status = $23 AND (floor_ms = 0 OR CASE $24 \
              WHEN 'repeat' THEN last_ping_at IS NULL OR last_ping_at + floor_ms <= $25 OR last_ping_at > $25 + 60000 \
              WHEN 'start_again' THEN last_start_at IS NULL OR last_start_at + floor_ms <= $25 OR last_start_at > $25 + 60000 \
              WHEN 'log' THEN last_log_at IS NULL OR last_log_at + floor_ms <= $25 OR last_log_at > $25 + 60000 \
              WHEN 'ignored' THEN last_ignored_at IS NULL OR last_ignored_at + floor_ms <= $25 OR last_ignored_at > $25 + 60000 \
-             WHEN 'start' THEN starts < 6 OR floor_ms = 0 OR starts_since_at IS NULL \
+             WHEN 'start' THEN starts < 6 OR starts_since_at IS NULL \
                  OR starts_since_at + floor_ms <= $25 OR starts_since_at > $25 + 60000 \
-             ELSE TRUE END"
+             ELSE TRUE END)"
     };
 }
 

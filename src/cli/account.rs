@@ -64,7 +64,7 @@ async fn create(
     plan: Option<String>,
     json: bool,
 ) -> Result<ExitCode, Failure> {
-    let email = Address::parse(email)?.as_str().to_lowercase();
+    let email = Address::parse(&email.to_lowercase())?;
     let password_hash = if password_stdin { Some(read_password()?) } else { None };
     let applicant = Applicant { email, password_hash, plan };
     let db = open(settings).await?;

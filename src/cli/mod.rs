@@ -6,19 +6,32 @@
 mod account;
 mod doctor;
 
+pub use doctor::examine;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{Parser, Subcommand};
 
 use crate::config::Settings;
 use crate::db::{self, Db};
+use crate::schedule::zone_data;
+
+/// The program's version and that of the time zone rules it goes by.
+fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        let zones = zone_data();
+        format!("{} (time zones {}, {})", env!("CARGO_PKG_VERSION"), zones.version(), zones.origin())
+    })
+}
 
 /// A heartbeat monitor: jobs ping a URL, and people hear when the pings stop.
 #[derive(Debug, Parser)]
 #[command(
     name = "flatline",
-    version,
+    version = version(),
     about,
     after_help = "Settings are environment variables; the README lists them."
 )]

@@ -121,7 +121,8 @@ impl Plans {
     }
 }
 
-/// The built-in plans and limits with the changes of `file`, if there is one. A new plan starts from `free`.
+/// The built-in plans and limits with the changes of `file`, if there is one. A new plan starts from the
+/// built-in `free`.
 ///
 /// # Errors
 /// A sentence with file, line and key.
@@ -133,9 +134,10 @@ pub fn load(file: Option<&Path>) -> Result<(Plans, Limits), String> {
 
 fn parse(text: &str) -> Result<(Plans, Limits), String> {
     let written: Written = toml::from_str(text).map_err(|error| explain(text, &error))?;
-    let mut plans = Plans::built_in();
+    let built_in = Plans::built_in();
+    let mut plans = built_in.clone();
     for (name, changes) in written.plans {
-        let mut plan = plans.of(&name);
+        let mut plan = built_in.of(&name);
         changes.apply(&mut plan);
         plans.0.insert(name, plan);
     }
@@ -245,11 +247,7 @@ mod tests {
         assert_eq!(plans.get("free").unwrap().floor, Span::seconds(300));
         let lab = plans.get("lab").unwrap();
         assert_eq!((lab.floor, lab.alerts_per_month, lab.log_entries), (Span::ZERO, None, 5));
-        assert_eq!(
-            lab.checks,
-            Some(20),
-            "a new plan starts from the built-in free, or from the file's above it"
-        );
+        assert_eq!(lab.checks, Some(20), "a new plan starts from the built-in free");
         assert!(plans.get("limits").is_none());
         assert_eq!(limits.get(Rule::SignUpDay), Some(7));
         assert_eq!(limits.get(Rule::CreatesHour), None);

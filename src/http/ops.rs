@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::reply;
 use crate::app::App;
+use crate::schedule::zone_data;
 
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -24,7 +25,12 @@ async fn readyz(State(app): State<Arc<App>>) -> Response {
     let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
     match app.unready().await {
         Ok(None) => {
-            let text = format!("OK\nflatline {}\ndatabase {}\n", env!("CARGO_PKG_VERSION"), app.db.engine(),);
+            let text = format!(
+                "OK\nflatline {}\ndatabase {}\ntime zones {}\n",
+                env!("CARGO_PKG_VERSION"),
+                app.db.engine(),
+                zone_data().version(),
+            );
             (plain, text).into_response()
         }
         Ok(Some(reason)) => (StatusCode::SERVICE_UNAVAILABLE, plain, format!("{reason}\n")).into_response(),

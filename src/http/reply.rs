@@ -30,8 +30,8 @@ pub fn failure(error: &Error) -> Response {
     use crate::db::{Fault, fault};
     tracing::error!(%error, "a request failed");
     match error {
-        Error::Outdated => unavailable(),
         Error::Database(error) if fault(error) != Fault::Statement => unavailable(),
+        Error::Outdated => unavailable(),
         _ => internal(),
     }
 }

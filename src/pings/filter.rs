@@ -13,6 +13,35 @@ pub fn signal(settings: &Settings, from_url: Signal, method: &str, body: &[u8]) 
     keyword_signal(settings, &String::from_utf8_lossy(body))
 }
 
+/// What a letter says, decoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Letter {
+    pub subject: String,
+    /// The readable text of all its parts.
+    pub text: String,
+    /// Whether nobody sent it: a mail server's own note, which says nothing about a job.
+    pub is_bounce: bool,
+}
+
+/// The signal of a ping by mail: success, unless the check's keywords look into letters (`CONTRACT` 2.11).
+pub fn letter_signal(settings: &Settings, letter: &Letter) -> Signal {
+    if letter.is_bounce {
+        return Signal::Ignored;
+    }
+    let mut text = String::new();
+    if settings.filter_subject {
+        text.push_str(&letter.subject);
+        text.push('\n');
+    }
+    if settings.filter_body {
+        text.push_str(&letter.text);
+    }
+    match (settings.filter_subject, settings.filter_body) {
+        (false, false) => Signal::Success,
+        _ => keyword_signal(settings, &text),
+    }
+}
+
 /// What the keywords make of a text: failure before success before start, or the check's default.
 pub fn keyword_signal(settings: &Settings, text: &str) -> Signal {
     if contains_any(text, &settings.failure_kw) {

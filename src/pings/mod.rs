@@ -34,6 +34,8 @@ pub struct Ping {
     pub check: Uuid,
     /// What its URL says.
     pub signal: Signal,
+    /// What a ping by mail says, which the check's keywords judge; then the signal is theirs.
+    pub letter: Option<filter::Letter>,
     pub rid: Option<Uuid>,
     pub exit_status: Option<u8>,
     /// `http`, `https` or `email`.
@@ -126,7 +128,10 @@ async fn arrival(tx: &mut WriteTx, check: &Check, ping: &Ping) -> Result<Arrival
         _ => checks::store::find_run(tx, check.id, ping.rid).await?,
     };
     Ok(Arrival {
-        signal: filter::signal(&check.settings, ping.signal, &ping.method, &ping.body),
+        signal: match &ping.letter {
+            Some(letter) => filter::letter_signal(&check.settings, letter),
+            None => filter::signal(&check.settings, ping.signal, &ping.method, &ping.body),
+        },
         rid: ping.rid,
         exit_status: ping.exit_status,
         run_started_at: run,

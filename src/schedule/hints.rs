@@ -39,8 +39,7 @@ impl Schedule {
             }
         }
         if self.never_runs() {
-            warnings
-                .push("It names a day that never comes, so it never runs. Pause the check instead.".into());
+            warnings.push(super::NEVER_RUNS.to_owned());
         }
         warnings
     }
@@ -108,7 +107,7 @@ fn either_day(line: &Line, words: &[&str]) -> Option<String> {
 fn uneven_step(words: &[&str]) -> Option<String> {
     let uneven = |text: &str, cycle: u32| {
         let step: u32 = text.strip_prefix("*/")?.parse().ok()?;
-        (step > 1 && cycle % step != 0).then(|| (step, Bits::steps(0, cycle - 1, step as usize)))
+        (step > 1 && !cycle.is_multiple_of(step)).then(|| (step, Bits::steps(0, cycle - 1, step as usize)))
     };
     let (name, cycle, (step, set)) = [("minute", "hour", 60), ("hour", "day", 24)]
         .into_iter()

@@ -102,7 +102,9 @@ impl Schedule {
                 "These are several cron lines; a check takes one. Make a check of each, or write OnCalendar lines.",
             ));
         }
-        let meant_as_cron = lines == 1 && words > 1 && !line.contains([':', '.']) && !line.contains("*-");
+        let first_field = line.starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '?');
+        let meant_as_cron =
+            lines == 1 && words > 1 && first_field && !line.contains([':', '.']) && !line.contains("*-");
         Err(if meant_as_cron { Self::cron(text, zone).err().unwrap_or(error) } else { error })
     }
 
@@ -169,13 +171,20 @@ impl Schedule {
         std::iter::successors(self.next_after(after), |slot| self.next_after(*slot))
     }
 
-    /// Whether there never was a run since 2000 and never will be one, as on 30 February: worth refusing when a
-    /// check is saved. An expression whose last run is over is not one of these.
+    /// Whether there was no run since 2000 and will never be one, as on 30 February. An expression whose last run
+    /// was later is not one of these.
     pub fn never_runs(&self) -> bool {
         const YEAR_2000: Time = Time::from_seconds(946_684_800);
         self.next_after(YEAR_2000).is_none()
     }
+
+    /// The schedule itself, unless it [never runs](Self::never_runs): for what is saved with a check.
+    pub fn that_runs(self) -> Result<Self, ScheduleError> {
+        if self.never_runs() { Err(ScheduleError::new(NEVER_RUNS)) } else { Ok(self) }
+    }
 }
+
+const NEVER_RUNS: &str = "This never runs: no year has that day, or its years are over. To switch the check off, pause it instead.";
 
 impl Expression {
     /// The text as written, without what is blank around it.

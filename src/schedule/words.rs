@@ -8,7 +8,7 @@ use super::calendar::{Calendar, Days, EVERY_DATE, EVERY_WEEKDAY, FIRST_YEAR, Joi
 use super::{Expression, Schedule};
 use crate::time::Span;
 
-const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -91,61 +91,57 @@ enum Clock {
 fn time(calendar: &Calendar) -> Clock {
     let (hours, minutes, seconds) = (calendar.hours, calendar.minutes, calendar.seconds);
     if hours.count() * minutes.count() * seconds.count() <= TIMES_FEW {
-        return Clock::At(format!("at {}", listed(times(calendar))));
+        return Clock::At(format!("at {}", listed(times(hours, minutes, seconds))));
     }
-    if seconds == Bits::one(0) {
-        return minutes_and_hours(calendar);
+    let at_seconds = match seconds.count() {
+        1 => format!(", at second {}", listed(runs(seconds, plain))),
+        _ => format!(", at seconds {}", listed(runs(seconds, plain))),
+    };
+    match minutes_and_hours(minutes, hours) {
+        clock if seconds == Bits::one(0) => clock,
+        Clock::At(time) => Clock::At(time + &at_seconds),
+        Clock::Often(time) => Clock::Often(match every_nth(seconds, 60) {
+            Some((1, 0)) if time == "every minute" => "every second".into(),
+            Some((step, 0)) if time == "every minute" => format!("every {step} seconds"),
+            _ => time + &at_seconds,
+        }),
     }
-    let every_minute = hours.count() == 24 && minutes.count() == 60;
-    match every_nth(seconds, 60) {
-        Some((1, 0)) if every_minute => return Clock::Often("every second".into()),
-        Some((step, 0)) if every_minute => return Clock::Often(format!("every {step} seconds")),
-        _ => {}
-    }
-    let (Clock::At(time) | Clock::Often(time)) = minutes_and_hours(calendar);
-    let at = if seconds.count() == 1 { "second" } else { "seconds" };
-    Clock::Often(format!("{time}, at {at} {}", listed(runs(seconds, |n| n.to_string()))))
 }
 
-fn minutes_and_hours(calendar: &Calendar) -> Clock {
-    let (hours, minutes) = (calendar.hours, calendar.minutes);
+fn minutes_and_hours(minutes: Bits, hours: Bits) -> Clock {
+    let (first, count) = (minutes.first().unwrap_or(0), hours.count() * minutes.count());
+    let (all_day, within) = (hours.count() == 24, within(minutes, hours));
+    let list = || Clock::At(format!("at {}", listed(times(hours, minutes, Bits::one(0)))));
+    if count <= TIMES_FEW {
+        return list();
+    }
+    Clock::Often(match (every_nth(minutes, 60), every_nth(hours, 24)) {
+        (Some((1, _)), _) => format!("every minute{within}"),
+        (Some((step, 0)), _) => format!("every {step} minutes{within}"),
+        (Some((step, start)), _) if all_day => {
+            format!("every {step} minutes from {} past the hour", minutes_of(start))
+        }
+        (_, Some((1, _))) if minutes == Bits::one(0) => "every hour".into(),
+        (_, Some((1, _))) => format!("every hour at {}", past(minutes)),
+        (_, Some((step, 0))) if minutes == Bits::one(0) => format!("every {step} hours"),
+        (_, Some((step, start))) if minutes.count() == 1 => {
+            format!("every {step} hours from {start:02}:{first:02}")
+        }
+        _ if minutes.count() == 1 && within.starts_with(" from") => format!("every hour{within}"),
+        _ if count <= TIMES_MANY => return list(),
+        _ => format!("at {}{within}", past(minutes)),
+    })
+}
+
+/// ` from 09:00 to 16:55`, to follow `every 5 minutes`; nothing if that is all day.
+fn within(minutes: Bits, hours: Bits) -> String {
     let (first, last) = (minutes.first().unwrap_or(0), minutes.last().unwrap_or(0));
-    let within = || match (hours.first(), hours.last()) {
-        (Some(0), Some(23)) if hours.count() == 24 => String::new(),
+    match (hours.first(), hours.last()) {
+        _ if hours.count() == 24 => String::new(),
         (Some(low), Some(high)) if hours.count() == high - low + 1 => {
             format!(" from {low:02}:{first:02} to {high:02}:{last:02}")
         }
-        _ => format!(
-            " in the {} {}",
-            if hours.count() == 1 { "hour" } else { "hours" },
-            listed(runs(hours, hour))
-        ),
-    };
-    if minutes.count() == 1 {
-        return match every_nth(hours, 24) {
-            Some((1, _)) if first == 0 => Clock::Often("every hour".into()),
-            Some((1, _)) => Clock::Often(format!("every hour at {}", past(minutes))),
-            Some((step, 0)) if first == 0 => Clock::Often(format!("every {step} hours")),
-            Some((step, start)) => Clock::Often(format!("every {step} hours from {start:02}:{first:02}")),
-            None if hours.count() <= TIMES_MANY && !within().starts_with(" from") => {
-                Clock::At(format!("at {}", listed(times(calendar))))
-            }
-            None if within().starts_with(" from") => Clock::Often(format!("every hour{}", within())),
-            None => Clock::Often(format!("at {}{}", past(minutes), within())),
-        };
-    }
-    match every_nth(minutes, 60) {
-        Some((1, _)) => Clock::Often(format!("every minute{}", within())),
-        Some((step, 0)) => Clock::Often(format!("every {step} minutes{}", within())),
-        Some((step, start)) if hours.count() == 24 => Clock::Often(format!(
-            "every {step} minutes from {} past the hour",
-            minutes_of(&start.to_string(), start)
-        )),
-        _ if hours.count() == 24 => Clock::Often(format!("every hour at {}", past(minutes))),
-        _ if hours.count() * minutes.count() <= TIMES_MANY => {
-            Clock::At(format!("at {}", listed(times(calendar))))
-        }
-        _ => Clock::Often(format!("at {}{}", past(minutes), within())),
+        _ => format!(" in the hours {}", listed(runs(hours, |hour| format!("{hour:02}")))),
     }
 }
 
@@ -157,37 +153,30 @@ fn every_nth(set: Bits, cycle: u32) -> Option<(u32, u32)> {
     even.then_some((step, first))
 }
 
-fn times(calendar: &Calendar) -> Vec<String> {
-    let mut times = Vec::new();
-    for hour in calendar.hours.members() {
-        for minute in calendar.minutes.members() {
-            for second in calendar.seconds.members() {
-                let clock = format!("{hour:02}:{minute:02}");
-                let whole = calendar.seconds == Bits::one(0);
-                times.push(if whole { clock } else { format!("{clock}:{second:02}") });
-            }
-        }
-    }
-    times
+fn times(hours: Bits, minutes: Bits, seconds: Bits) -> Vec<String> {
+    let whole = seconds == Bits::one(0);
+    let clocks = hours
+        .members()
+        .flat_map(|hour| minutes.members().map(move |minute| format!("{hour:02}:{minute:02}")));
+    let with_seconds = |clock: String| seconds.members().map(move |second| format!("{clock}:{second:02}"));
+    if whole { clocks.collect() } else { clocks.flat_map(with_seconds).collect() }
 }
 
+/// `5 and 20 minutes past`.
 fn past(minutes: Bits) -> String {
-    if minutes == Bits::one(0) {
-        return "the full hour".into();
+    match minutes.count() {
+        1 if minutes.has(0) => "the full hour".into(),
+        1 => format!("{} past", minutes_of(minutes.first().unwrap_or(0))),
+        _ => format!("{} minutes past", listed(runs(minutes, plain))),
     }
-    let last = minutes.last().unwrap_or(0);
-    format!(
-        "{} past",
-        minutes_of(&listed(runs(minutes, |n| n.to_string())), if minutes.count() == 1 { last } else { 2 })
-    )
 }
 
-fn minutes_of(number: &str, count: u32) -> String {
-    format!("{number} {}", if count == 1 { "minute" } else { "minutes" })
+fn minutes_of(count: u32) -> String {
+    if count == 1 { "1 minute".into() } else { format!("{count} minutes") }
 }
 
-fn hour(hour: u32) -> String {
-    format!("{hour:02}")
+fn plain(number: u32) -> String {
+    number.to_string()
 }
 
 /// What stands in a sentence for the days: either half may be empty.
@@ -211,8 +200,7 @@ fn days(calendar: &Calendar) -> Which {
     let dates = dates(days);
     let on_dates = || match calendar.months.first().filter(|_| calendar.months.count() == 1) {
         Some(month) if days.from_end == Bits::EMPTY && !days.last_workday => {
-            let plain = runs(days.dates, |day| day.to_string());
-            format!("on {} {}", listed(plain), MONTHS[month as usize - 1])
+            format!("on {} {}", listed(runs(days.dates, plain)), MONTHS[month as usize - 1])
         }
         _ => format!("on the {} of {of_months}", listed(dates.clone())),
     };
@@ -223,13 +211,12 @@ fn days(calendar: &Calendar) -> Which {
     } else if days.dates == EVERY_DATE && days.join == Join::Both {
         format!("on {} of {of_months}", listed(counted))
     } else if let Some(week) = whole_week(days) {
-        let weekdays = days.weekdays.members().map(|day| format!("the {week} {}", WEEKDAYS[day as usize]));
+        let weekdays = names(days.weekdays).map(|day| format!("the {week} {day}"));
         format!("on {} of {of_months}", listed(weekdays.collect()))
     } else if days.join == Join::Both {
-        format!("on the {} of {of_months} if that is {}", listed(dates), alternatives(counted))
+        format!("on the {} of {of_months} if that is {}", listed(dates.clone()), alternatives(days))
     } else {
-        let weekdays = if only_weekdays { format!("every {}", listed(counted)) } else { listed(counted) };
-        format!("{} and on {weekdays}{in_months}", on_dates())
+        format!("{} and on {}{in_months}", on_dates(), listed(counted))
     };
     Which { every: String::new(), on }
 }
@@ -265,14 +252,29 @@ fn dates(days: &Days) -> Vec<String> {
     dates
 }
 
-/// `Monday`, `the second Tuesday`, `the last Friday`.
+/// `every Monday`, `Friday`, `the second Tuesday`.
 fn counted_weekdays(days: &Days) -> Vec<String> {
-    const NTH: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
     let mut found = runs_of_week(days.weekdays);
-    for (nth, weekdays) in NTH.into_iter().zip(days.nth).chain([("last", days.last)]) {
-        found.extend(weekdays.members().map(|day| format!("the {nth} {}", WEEKDAYS[day as usize])));
+    if let Some(first) = found.first_mut() {
+        *first = format!("every {first}");
     }
+    found.extend(nth_weekdays(days));
     found
+}
+
+/// `a Monday`, `a Friday` or `the second Tuesday`.
+fn alternatives(days: &Days) -> String {
+    let each = names(days.weekdays).map(|day| format!("a {day}"));
+    joined(&each.chain(nth_weekdays(days)).collect::<Vec<_>>(), "or")
+}
+
+/// `the second Tuesday`, `the last Friday`.
+fn nth_weekdays(days: &Days) -> impl Iterator<Item = String> {
+    const NTH: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "last"];
+    let sets = days.nth.into_iter().chain([days.last]);
+    let named =
+        |(nth, weekdays): (&'static str, Bits)| names(weekdays).map(move |day| format!("the {nth} {day}"));
+    NTH.into_iter().zip(sets).flat_map(named)
 }
 
 /// `second` for the dates 8 to 14: with a weekday, that is the month's second.
@@ -309,9 +311,16 @@ fn years(calendar: &Calendar) -> String {
 }
 
 /// Monday first, as people list them.
+fn from_monday(weekdays: Bits) -> Bits {
+    weekdays.members().map(|day| Bits::one((day + 6) % 7)).collect()
+}
+
+fn names(weekdays: Bits) -> impl Iterator<Item = &'static str> {
+    from_monday(weekdays).members().map(|day| WEEKDAYS[day as usize])
+}
+
 fn runs_of_week(weekdays: Bits) -> Vec<String> {
-    let from_monday = weekdays.members().map(|day| Bits::one((day + 6) % 7)).collect();
-    runs(from_monday, |day| WEEKDAYS[(day as usize + 1) % 7].to_owned())
+    runs(from_monday(weekdays), |day| WEEKDAYS[day as usize].to_owned())
 }
 
 /// The members by name, three or more neighbours as `a to b`.
@@ -332,16 +341,6 @@ fn runs(set: Bits, name: impl Fn(u32) -> String) -> Vec<String> {
 
 fn listed(items: Vec<String>) -> String {
     joined(&items, "and")
-}
-
-fn alternatives(items: Vec<String>) -> String {
-    let items: Vec<String> = items
-        .iter()
-        .map(|item| {
-            if item.starts_with("the ") || item.contains(" to ") { item.clone() } else { format!("a {item}") }
-        })
-        .collect();
-    joined(&items, "or")
 }
 
 fn joined(items: &[String], word: &str) -> String {

@@ -71,6 +71,12 @@ async fn sweep_one(
         return Ok(());
     }
     match judge(&check.state, &check.rules(), gaps, now) {
+        Verdict::Later(state) if state.wake_at.is_some_and(|at| at <= now) => {
+            // Looked at again and again it would keep the sweep from ever ending.
+            let why = "its deadline has passed, but no slot or run belongs to it".to_owned();
+            checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
+            swept.set_aside.push((check.id, why));
+        }
         Verdict::Later(state) => {
             checks::store::turn(tx, check, &state).await?;
         }

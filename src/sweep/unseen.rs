@@ -1,7 +1,7 @@
 //! One message for each account whose slots fell into a gap of ours.
 
 use super::store::{self, Untold};
-use crate::alerts::{letters, words};
+use crate::alerts::letters::{self, Facts, Slot};
 use crate::checks;
 use crate::checks::deadline::AFTER_GAP;
 use crate::db::WriteTx;
@@ -42,11 +42,12 @@ pub async fn tell_account(tx: &mut WriteTx, account: &store::UntoldAccount, now:
     if slots.is_empty() {
         return Ok(false);
     }
-    let lines = slots.into_iter().map(|slot| {
-        let name = if slot.name.is_empty() { slot.uuid.to_string() } else { slot.name };
-        words::UnseenSlot { name, slot_at: slot.slot_at }
-    });
-    let text = words::unseen_letter(account.gap_started_at, account.gap_ended_at, &lines.collect::<Vec<_>>());
-    letters::write(tx, account.account_id, text, now).await?;
+    let slot = |slot: Untold| Slot { check: slot.uuid, name: slot.name, slot_at: slot.slot_at };
+    let facts = Facts::Unseen {
+        gap_started_at: account.gap_started_at,
+        gap_ended_at: account.gap_ended_at,
+        slots: slots.into_iter().map(slot).collect(),
+    };
+    letters::write(tx, account.account_id, &facts, now).await?;
     Ok(true)
 }

@@ -2,11 +2,18 @@
 //!
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
 
+mod crash;
 mod heart;
 mod house;
+mod input;
 mod layering;
 mod limits;
+mod mail_pings;
+mod races;
 mod rate;
+mod readme;
 mod source;
 mod sql;
 mod support;
+mod traffic;
+mod wire;

@@ -43,6 +43,8 @@ fn schedules_are_said_as_people_say_them() {
         ("0 0 LW * *", "at 00:00 on the last weekday of every month"),
         ("0 0 * * 1#2", "at 00:00 on the second Monday of every month"),
         ("0 0 * * 5L", "at 00:00 on the last Friday of every month"),
+        ("0 0 * * 1#2,5,6", "at 00:00 on every Friday, Saturday and the second Monday of every month"),
+        ("0 0 13 jun 5,1#1", "at 00:00 on 13 June and on every Friday and the first Monday in June"),
         ("0 0 13 * 5", "at 00:00 on the 13th of every month and on every Friday"),
         ("0 0 */100 * MON", "at 00:00 on the 1st of every month if that is a Monday"),
         (
@@ -58,6 +60,8 @@ fn schedules_are_said_as_people_say_them() {
         ("*-*~03 03:00", "at 03:00 on the 3rd to last day of every month"),
         ("*:*:0/20", "every 20 seconds"),
         ("*-*-* *:25:10", "every hour at 25 minutes past, at second 10"),
+        ("05:40:23/3.17", "every day at 05:40, at seconds 23, 26, 29, 32, 35, 38, 42, 45, 48, 51, 54 and 57"),
+        ("9..11:00:0/30", "every day at 09:00, 10:00 and 11:00, at seconds 0 and 30"),
         ("23:59:40", "every day at 23:59:40"),
         ("2003-03-05 05:40", "at 05:40 on 5 March in 2003"),
         ("2026/2-*-01", "at 00:00 on the 1st of every month in 2026, 2028, 2030 and so on until 2198"),
@@ -116,8 +120,7 @@ fn traps_are_pointed_out_and_plain_schedules_are_not() {
         warnings("*-*-* 6:00,18:00"),
         ["6:00,18:00 is hour 6, minutes 00,18, second 00. For several times of day, write a line for each."]
     );
-    assert_eq!(
-        warnings("*-02-30"),
-        ["It names a day that never comes, so it never runs. Pause the check instead."]
-    );
+    let never = "This never runs: no year has that day, or its years are over. To switch the check off, pause it instead.";
+    assert_eq!(warnings("*-02-30"), [never]);
+    assert_eq!(warnings("1999-01-01"), [never]);
 }

@@ -1,5 +1,7 @@
 //! Pages for people: one file per screen.
 
+mod links;
+
 use std::sync::Arc;
 
 use askama::Template;
@@ -20,7 +22,7 @@ const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-
 const STYLE: &str = include_str!("../../../static/app.css");
 
 pub fn routes() -> Router<Arc<App>> {
-    Router::new().route("/", get(home)).route("/static/app.css", get(style))
+    Router::new().route("/", get(home)).route("/static/app.css", get(style)).merge(links::routes())
 }
 
 async fn style() -> Response {
