@@ -136,7 +136,7 @@ impl App {
         let overdue = due.iter().filter_map(|check| check.state.next_look()).filter(|at| *at <= now).min();
         self.metrics.sweep_lateness(overdue.map_or(Span::ZERO, |at| now - at));
         let fresh = stamp.is_some_and(|at| now - at < STALE_AFTER && at - now < STALE_AFTER);
-        if !fresh {
+        if !fresh || self.recorder.has_refused() {
             self.stamp().await.map_err(|Unavailable| JobError::Blind)?;
             due = db::read!(self.db, |tx| sweep::due(tx, now).await)?;
         }
@@ -170,7 +170,15 @@ impl App {
         for check in due {
             let alone = std::slice::from_ref(check);
             match db::write!(self.db, |tx| sweep::sweep(tx, alone, now).await) {
-                Ok(swept) => all.flips.extend(swept.flips),
+                Ok(swept) => {
+                    all.flips.extend(swept.flips);
+                    all.unseen += swept.unseen;
+                    all.set_aside.extend(swept.set_aside);
+                }
+                // What passes with the machine's state says nothing about the check.
+                Err(Error::Database(error)) if fault(&error) != Fault::Statement => {
+                    return Err(Error::Database(error));
+                }
                 Err(error) => {
                     let why = "it could not be judged; the log says why";
                     tracing::error!(check = check.id, %error, "a check could not be judged");

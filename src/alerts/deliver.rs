@@ -223,16 +223,22 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
     let Some(row) = accounts::store::find_account(tx, account_id).await? else { return Ok(0) };
-    let limit = plans.of(&row.plan).alerts_per_month.unwrap_or(i64::MAX);
-    let left = limit.saturating_sub(row.alerts_used_at(now));
-    let mut released = 0;
+    let plan = plans.of(&row.plan);
+    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(row.alerts_used_at(now));
+    let (mut released, mut some_wait) = (0, false);
     for held in store::list_held(tx, account_id, HELD_BATCH).await? {
         if held.tells != held.told_status {
             // Also without quota: the opposite message stands behind it, and may be one that is owed.
             store::drop_held(tx, held.id, now).await?;
         } else if left > i64::try_from(released).unwrap_or(i64::MAX) {
             released += usize::from(store::release(tx, held.id, now).await?);
+        } else {
+            some_wait = true;
         }
+    }
+    if some_wait {
+        // In a new month too, whose alerts are used up by what the last one left.
+        letters::tell_quota(tx, &Account { id: account_id, plan }, now).await?;
     }
     Ok(released)
 }

@@ -1,14 +1,17 @@
 //! Checks: what is watched, how it is expected, and the state machine that decides its status.
 //!
 //! Every change of a check goes through here. Pings decide with [`state::step`] and silence with
-//! [`state::judge`]; both are written under a guard by [`store`], so that whoever comes second finds zero rows
+//! [`silence::judge`]; both are written under a guard by [`store`], so that whoever comes second finds zero rows
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
 pub mod json;
 pub mod log;
+pub mod silence;
 pub mod state;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};

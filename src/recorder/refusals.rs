@@ -1,52 +1,46 @@
-//! What was refused of each check lately, for its page: in memory, of this process, and only of so many checks.
+//! The span in which this process had to answer 503: a gap of its own, whether or not others took pings.
+//!
+//! It opens with the arrival of the first ping that was refused and goes on while refusals follow each other
+//! closely, however many pings are taken in between. Noting it as a gap is the recorder's affair.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use uuid::Uuid;
+use crate::checks::Gap;
+use crate::checks::deadline::GAP_EXCUSES;
+use crate::time::Time;
 
-use crate::checks::Signal;
-use crate::time::{Span, Time};
-
-/// Checks that are remembered at least; those whose last refusal is older go first.
-const REMEMBERED: usize = 5_000;
-
-/// Pings of one check that came too fast since this process began to count them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    pub pings: u64,
-    /// What the last one said.
-    pub signal: Signal,
-    pub last_at: Time,
-    /// The plan's floor, which is why.
-    pub min_interval: Span,
-}
-
-/// The memory: two generations, of which the older is dropped when the younger is full.
+/// The span, shared by whoever refuses.
 #[derive(Default)]
-pub(super) struct Refusals(Mutex<Generations>);
+pub struct Refusals(Mutex<Option<Refused>>);
 
-#[derive(Default)]
-struct Generations {
-    young: HashMap<Uuid, Refused>,
-    old: HashMap<Uuid, Refused>,
+#[derive(Clone, Copy)]
+struct Refused {
+    since: Time,
+    last: Time,
+    noted: bool,
 }
 
 impl Refusals {
-    pub(super) fn note(&self, check: Uuid, signal: Signal, min_interval: Span, now: Time) {
-        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Generations { young, old } = &mut *guard;
-        if !young.contains_key(&check) && young.len() >= REMEMBERED {
-            *old = std::mem::take(young);
-        }
-        let before = old.remove(&check).map_or(0, |refused| refused.pings);
-        let pings = young.get(&check).map_or(before, |refused| refused.pings) + 1;
-        young.insert(check, Refused { pings, signal, last_at: now, min_interval });
+    /// Counts a ping that came at `at` and was refused at `now`.
+    pub fn add(&self, at: Time, now: Time) {
+        let mut span = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = span.filter(|span| at - span.last <= GAP_EXCUSES);
+        let since = before.map_or(at, |span| span.since.min(at));
+        *span = Some(Refused { since, last: now, noted: false });
     }
 
-    pub(super) fn of(&self, check: Uuid) -> Option<Refused> {
-        let generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        generations.young.get(&check).or_else(|| generations.old.get(&check)).copied()
+    /// The span up to now, where there were refusals since it was last noted.
+    pub fn unnoted(&self, now: Time) -> Option<Gap> {
+        let span = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
+        (!span.noted).then_some(Gap { started_at: span.since, ended_at: now.max(span.last) })
+    }
+
+    /// Keeps in mind that the gap is stored.
+    pub fn noted(&self, gap: Gap) {
+        let mut span = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(span) = span.as_mut().filter(|span| span.last <= gap.ended_at) {
+            span.noted = true;
+        }
     }
 }
 
@@ -54,24 +48,31 @@ impl Refusals {
 mod tests {
     use super::*;
 
+    fn gap(from: i64, to: i64) -> Option<Gap> {
+        Some(Gap { started_at: Time::from_seconds(from), ended_at: Time::from_seconds(to) })
+    }
+
     #[test]
-    fn refusals_are_counted_and_the_oldest_are_forgotten() {
+    fn a_span_lasts_while_refusals_follow_each_other_within_30_seconds() {
         let refusals = Refusals::default();
-        let check = |number: usize| Uuid::from_u128(number as u128);
-        let note = |number, at| refusals.note(check(number), Signal::Success, Span::seconds(60), Time(at));
-        for number in 0..REMEMBERED {
-            note(number, 1);
-            note(number, 2);
-        }
-        assert_eq!(refusals.of(check(7)).map(|refused| (refused.pings, refused.last_at)), Some((2, Time(2))));
-        note(REMEMBERED, 3);
-        note(7, 4);
-        assert_eq!(refusals.of(check(7)).map(|refused| refused.pings), Some(3), "both generations count");
-        for number in REMEMBERED..3 * REMEMBERED {
-            note(number, 5);
-        }
-        assert_eq!(refusals.of(check(7)), None);
-        let kept = (0..3 * REMEMBERED).filter(|number| refusals.of(check(*number)).is_some()).count();
-        assert!((REMEMBERED..=2 * REMEMBERED).contains(&kept), "{kept}");
+        assert_eq!(refusals.unnoted(Time::from_seconds(5)), None);
+        refusals.add(Time::from_seconds(10), Time::from_seconds(12));
+        assert_eq!(refusals.unnoted(Time::from_seconds(13)), gap(10, 13));
+        refusals.noted(gap(10, 13).unwrap());
+        assert_eq!(refusals.unnoted(Time::from_seconds(14)), None);
+        refusals.add(Time::from_seconds(42), Time::from_seconds(42));
+        assert_eq!(refusals.unnoted(Time::from_seconds(50)), gap(10, 50));
+        refusals.add(Time::from_seconds(73), Time::from_seconds(73));
+        assert_eq!(refusals.unnoted(Time::from_seconds(74)), gap(73, 74));
+    }
+
+    #[test]
+    fn a_refusal_that_comes_while_the_span_is_noted_is_noted_later() {
+        let refusals = Refusals::default();
+        refusals.add(Time::from_seconds(10), Time::from_seconds(10));
+        let seen = refusals.unnoted(Time::from_seconds(20)).unwrap();
+        refusals.add(Time::from_seconds(19), Time::from_seconds(21));
+        refusals.noted(seen);
+        assert_eq!(refusals.unnoted(Time::from_seconds(22)), gap(10, 22));
     }
 }

@@ -75,7 +75,7 @@ on_both! {
             let callers: Vec<_> = (0..CALLERS)
                 .map(|caller| tokio::spawn(call(client.clone(), busy.clone(), caller, round)))
                 .collect();
-            tokio::time::sleep(Span::millis(100 + (flatline::id::fraction() * 900.0) as i64).to_std()).await;
+            tokio::time::sleep(Span::millis(200 + (flatline::id::fraction() * 1000.0) as i64).to_std()).await;
             process.kill().await;
             for caller in callers {
                 known.add(caller.await.unwrap());

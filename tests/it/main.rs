@@ -2,13 +2,17 @@
 //!
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
 
+mod commands;
 mod crash;
+mod deliveries;
 mod heart;
 mod house;
 mod input;
 mod layering;
 mod limits;
+mod mail;
 mod mail_pings;
+mod ops;
 mod races;
 mod rate;
 mod readme;

@@ -12,6 +12,9 @@ use crate::support::{Engine, Place, is_long, on_both, program};
 
 const FORGET_ALERTS: &Statement =
     &Statement { name: "FORGET_ALERTS", text: "UPDATE accounts SET alerts_used = 0, quota_told_month = 0" };
+/// Those of the round before would be sent now that there is quota again.
+const DELETE_HELD: &Statement =
+    &Statement { name: "DELETE_HELD", text: "DELETE FROM deliveries WHERE state = 'held'" };
 const DELETE_LETTERS: &Statement = &Statement { name: "DELETE_LETTERS", text: "DELETE FROM letters" };
 const COUNT_LETTERS: &Statement =
     &Statement { name: "COUNT_LETTERS", text: "SELECT COUNT(*) AS number FROM letters" };
@@ -113,6 +116,7 @@ on_all! {
     async fn of_ten_alerts_with_a_quota_of_three_three_are_sent_and_seven_held(setting: Setting) {
         let ground = Ground::new(setting, "quiet").await;
         for round in 0..rounds() {
+            ground.change(DELETE_HELD, &[]).await;
             ground.change(FORGET_ALERTS, &[]).await;
             ground.change(DELETE_LETTERS, &[]).await;
             let mut checks = Vec::new();
