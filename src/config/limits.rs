@@ -49,11 +49,11 @@ macro_rules! table {
 table! {
     ApiAddress = "api_address_per_minute", 3000 per MINUTE, "address",
         "API calls with keys whose plan limits them; never less than the key's own plan allows";
-    FailedKeysMinute = "failed_keys_per_minute", 20 per MINUTE, "address", "API calls with a key that nobody has";
-    FailedKeysDay = "failed_keys_per_day", 500 per DAY, "address", "API calls with a key that nobody has";
-    UnknownPingsMinute = "unknown_pings_per_minute", 60 per MINUTE, "address", "pings of checks that do not exist";
-    UnknownPingsDay = "unknown_pings_per_day", 5000 per DAY, "address", "pings of checks that do not exist";
-    CreatesHour = "creates_per_hour", 300 per HOUR, "project", "pings that make the check they name (`create=1`)";
+    FailedKeysMinute = "failed_keys_per_minute", 60 per MINUTE, "address", "API calls with a key that nobody has";
+    FailedKeysDay = "failed_keys_per_day", 2000 per DAY, "address", "API calls with a key that nobody has";
+    UnknownPingsMinute = "unknown_pings_per_minute", 300 per MINUTE, "address", "pings of checks that do not exist";
+    UnknownPingsDay = "unknown_pings_per_day", 20000 per DAY, "address", "pings of checks that do not exist";
+    CreatesHour = "creates_per_hour", 1000 per HOUR, "project", "pings that make the check they name (`create=1`)";
     TestMessagesMinute = "test_messages_per_minute", 6 per MINUTE, "account", "test messages to a channel";
     TestMessagesDay = "test_messages_per_day", 100 per DAY, "account", "test messages to a channel";
     VerificationsMinute = "verification_mails_per_minute", 2 per MINUTE, "mail address",
