@@ -95,7 +95,11 @@ impl Deliverer<'_> {
         let settled = db::write!(self.db, |tx| {
             let settlement = match settlement.settled_at {
                 // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
-                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                None if is_overtaken(tx, delivery).await? => Settlement {
+                    state: DeliveryState::Superseded,
+                    settled_at: Some(now),
+                    ..settlement.clone()
+                },
                 _ => settlement.clone(),
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;

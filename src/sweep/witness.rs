@@ -80,5 +80,6 @@ async fn clamp(tx: &mut WriteTx, now: Time) -> Result<u64> {
     rate::store::forget_ahead(tx, now).await?;
     store::cut_gaps(tx, now).await?;
     alerts::store::clamp(tx, alerts::deliver::LEASE, now).await?;
+    alerts::letters::store::clamp(tx, now).await?;
     Ok(clamped)
 }
