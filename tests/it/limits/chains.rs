@@ -38,7 +38,8 @@ async fn accepted_of(db: &Db, chain: &Chain, asked: usize, now: Time) -> usize {
 
 on_both! {
     async fn ten_thousand_wrong_passwords_from_many_addresses_leave_the_owner_a_way_in(engine: Engine) {
-        let db = Place::new(engine).await.open().await;
+        let place = Place::new(engine).await;
+        let db = place.open().await;
         let (rates, home) = (rates(), address(99));
         let (addresses, each) = if is_long() { (50, 200) } else { (10, 40) };
         let mut tried = 0;
@@ -53,7 +54,8 @@ on_both! {
     }
 
     async fn who_is_refused_for_its_own_sake_does_not_slow_the_owner(engine: Engine) {
-        let db = Place::new(engine).await.open().await;
+        let place = Place::new(engine).await;
+        let db = place.open().await;
         let rates = rates();
         assert_eq!(accepted_of(&db, &rates.sign_in(OWNER, address(1)), 60, START).await, 10);
         assert_eq!(ask(&db, &rates.sign_in(OWNER, address(1)), START).await, "sign_in_per_minute");
@@ -66,7 +68,8 @@ on_both! {
     }
 
     async fn a_day_of_passwords_is_spent_by_those_that_were_looked_at(engine: Engine) {
-        let db = Place::new(engine).await.open().await;
+        let place = Place::new(engine).await;
+        let db = place.open().await;
         let mut limits = Limits::default();
         limits.set(Rule::SignInDay, Some(25));
         let rates = Rates::new(limits, SECRET);
@@ -82,7 +85,8 @@ on_both! {
     }
 
     async fn every_chain_stops_where_its_table_says(engine: Engine) {
-        let db = Place::new(engine).await.open().await;
+        let place = Place::new(engine).await;
+        let db = place.open().await;
         let (rates, from) = (rates(), address(1));
         let table: [(&str, Chain, usize, &str); 8] = [
             ("a wrong key", rates.failed_key(from), 60, "failed_keys_per_minute"),

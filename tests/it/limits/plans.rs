@@ -129,6 +129,8 @@ async fn a_plans_file_with_a_mistake_stops_the_start_and_names_it() {
     let output = command.arg("serve").output().await.unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    let wanted = format!("FLATLINE_PLANS_FILE: {path}: line 4: sign_ups_per_dya: there is no limit 'sign_ups_per_dya'");
+    let wanted = format!(
+        "FLATLINE_PLANS_FILE: {path}: line 4: sign_ups_per_dya: there is no limit 'sign_ups_per_dya'"
+    );
     assert!(said.contains(&wanted), "{said}");
 }

@@ -90,7 +90,8 @@ async fn burst(clients: &[Client], calls: usize) -> Vec<u16> {
 }
 
 /// Plans whose day is the limit, so that no slow machine can let a window pass meanwhile.
-const DAILY: &str = "[daily]\napi_per_minute = \"none\"\napi_per_day = 40\n[limits]\napi_address_per_minute = \"none\"\n";
+const DAILY: &str =
+    "[daily]\napi_per_minute = \"none\"\napi_per_day = 40\n[limits]\napi_address_per_minute = \"none\"\n";
 
 async fn owner_of(place: &Place, changes: &[(&str, &str)]) -> String {
     let mut command = program(place, changes);
