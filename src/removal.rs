@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 /// Deletes a check with its log, flips and deliveries, and gives its place back. The account row is taken first.
 ///
 /// # Errors
-/// [`Error::NotFound`] if somebody else deleted it; then nothing is given back.
+/// [`Error::Outdated`] if it is no longer that account's; then nothing is given back.
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check) -> Result<()> {
     accounts::give_back_check(tx, check.account_id).await?;
-    if checks::store::delete(tx, check.id).await? { Ok(()) } else { Err(Error::NotFound) }
+    let deleted = checks::store::delete(tx, check.id, check.account_id).await?;
+    if deleted { Ok(()) } else { Err(Error::Outdated) }
 }

@@ -164,7 +164,7 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
         if let Some(account) = account.filter(|_| delivery.charged_at.is_none()) {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
-                Charge::PlanChanged => continue,
+                Charge::Outdated => continue,
                 Charge::QuotaUsed if is_owed(tx, delivery).await? => {}
                 Charge::QuotaUsed => {
                     hold(tx, account, delivery, now).await?;
@@ -231,9 +231,8 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
     let Some(row) = accounts::store::lock_account(tx, account_id).await? else { return Ok(0) };
-    let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
-    let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
-    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
+    let plan = plans.of(&row.plan);
+    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(row.alerts_used_at(now));
     let (mut released, mut some_wait) = (0, false);
     for held in store::list_held(tx, account_id, HELD_BATCH).await? {
         if held.tells != held.told_status {
@@ -247,7 +246,7 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     }
     if some_wait {
         // In a new month too, whose alerts are used up by what the last one left.
-        letters::tell_quota(tx, &Account { id: account_id, plan: plan.clone() }, now).await?;
+        letters::tell_quota(tx, &Account { id: account_id, plan }, now).await?;
     }
     Ok(released)
 }

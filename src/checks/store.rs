@@ -71,7 +71,6 @@ statements! {
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
          AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
          AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
-    LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
     LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 RETURNING ", columns!());
@@ -100,15 +99,16 @@ statements! {
     LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
-    MOVE_FLOORS =
+    MOVE_FLOORS = concat!(
         "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
          deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
              THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
          wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
              CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
              ELSE wake_at END \
-         WHERE account_id = $1 AND floor_ms <> $2";
-    DELETE_CHECK = "DELETE FROM checks WHERE id = $1";
+         WHERE account_id = $1 AND floor_ms <> $2 RETURNING ", columns!());
+    /// Zero rows: somebody else deleted it, or it belongs to another account by now.
+    DELETE_CHECK = "DELETE FROM checks WHERE id = $1 AND account_id = $2";
     /// Checks that the sweep has to look at, oldest first.
     LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 ORDER BY wake_at, id LIMIT $2");
     /// Checks of an account that were neither heard of nor judged since a gap touched their window.
@@ -287,10 +287,6 @@ pub async fn find_match(tx: &mut ReadTx, project_id: i64, like: &Likeness) -> Re
     Ok(query.bind(like.tags.clone()).bind(like.period).bind(like.grace).maybe().await?)
 }
 
-pub async fn list_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Check>> {
-    Ok(tx.query(LIST_CHECKS_OF_ACCOUNT).bind(account_id).all().await?)
-}
-
 pub async fn list_due(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Check>> {
     Ok(tx.query(LIST_DUE).bind(now).bind(limit).all().await?)
 }
@@ -337,14 +333,18 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
-/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
-pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+/// Moves floors and deadlines; returns the checks whose floor was another one as they now are, by id. Their rows
+/// are locked in that order first.
+pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<Vec<Check>> {
     tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
+    let mut moved: Vec<Check> = tx.change(MOVE_FLOORS).bind(account_id).bind(floor).all().await?;
+    moved.sort_by_key(|check| check.id);
+    Ok(moved)
 }
 
-pub async fn delete(tx: &mut WriteTx, id: i64) -> Result<bool> {
-    Ok(tx.change(DELETE_CHECK).bind(id).count().await? == 1)
+/// Whether the account had the check: see [`DELETE_CHECK`].
+pub async fn delete(tx: &mut WriteTx, id: i64, account_id: i64) -> Result<bool> {
+    Ok(tx.change(DELETE_CHECK).bind(id).bind(account_id).count().await? == 1)
 }
 
 /// How many checks of the account had their window touched by a gap (from `gap_started_at` on, slots up to
