@@ -8,9 +8,11 @@
     reason = "a test ends where it is surprised, and prints what it counted"
 )]
 
+mod clock;
 mod commands;
 mod crash;
 mod deliveries;
+mod floor;
 mod heart;
 mod house;
 mod input;
@@ -19,9 +21,11 @@ mod limits;
 mod mail;
 mod mail_pings;
 mod ops;
+mod outage;
 mod races;
 mod rate;
 mod readme;
+mod runs;
 mod source;
 mod sql;
 mod support;
