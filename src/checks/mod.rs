@@ -192,7 +192,7 @@ impl Check {
             rev: 0,
             settings: Settings { name: name.to_owned(), ..Settings::default() },
             floor_ms: Span::ZERO,
-            state: State { status, told_status: status, ..State::new() },
+            state: State { status, told_status: status, ..State::unpinged() },
             fault: None,
         }
     }

@@ -343,7 +343,7 @@ impl State {
     }
 
     /// The state of a check that was never pinged.
-    pub fn new() -> Self {
+    pub fn unpinged() -> Self {
         Self {
             seq: 0,
             status: Status::New,

@@ -1,12 +1,7 @@
 //! The integration tests, one binary: the real stack against both engines, and the rules the code keeps.
 //!
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test ends where it is surprised, and prints what it counted"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it is surprised")]
 
 mod clock;
 mod commands;

@@ -66,7 +66,7 @@ struct Bench {
 
 impl Bench {
     fn new(rules: Rules) -> Self {
-        Self { state: State::new(), rules, runs: HashMap::new(), flips: Vec::new(), unseen: Vec::new() }
+        Self { state: State::unpinged(), rules, runs: HashMap::new(), flips: Vec::new(), unseen: Vec::new() }
     }
 
     /// A check whose only ping was a success at midnight.

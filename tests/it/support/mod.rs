@@ -73,7 +73,6 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// A database for one test, gone with it.
 pub struct Place {
-    pub engine: Engine,
     pub url: String,
     /// The data folder; for SQLite also the database's.
     pub folder: tempfile::TempDir,
@@ -98,7 +97,7 @@ impl Place {
                 format!("{base}{separator}options=-c%20search_path%3D{schema}")
             }
         };
-        Self { engine, url, folder }
+        Self { url, folder }
     }
 
     /// Settings for this place, with changes: names without the prefix.
