@@ -1,4 +1,4 @@
-//! SQL of the tables `channels`, `check_channels`, `deliveries` and `letters`.
+//! SQL of the tables `channels`, `check_channels` and `deliveries`.
 
 use uuid::Uuid;
 
@@ -24,6 +24,16 @@ macro_rules! claimed_columns {
 macro_rules! claimable {
     () => {
         "state = 'due' AND due_at <= $1 AND (claim IS NULL OR claimed_until_at <= $1)"
+    };
+}
+
+/// What keeps the delivery `d` from being claimed at `$1`: one before it that is not settled, unless `d` is an UP
+/// and that one a DOWN which nobody is sending just now, so that the UP may overtake it.
+macro_rules! in_the_way {
+    () => {
+        "older.check_id = d.check_id AND older.channel_id = d.channel_id AND older.settled_at IS NULL \
+         AND older.id < d.id AND NOT (d.tells = 'up' AND older.tells = 'down' \
+         AND (older.claim IS NULL OR older.claimed_until_at <= $1))"
     };
 }
 
@@ -68,19 +78,16 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
-    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
-    SUPERSEDE_UNSENT =
-        "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
-         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
-    /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
-    /// that a DOWN never arrives after its UP.
+    /// Deliveries that may be claimed: due, not leased, and no older one of their check and channel is in their
+    /// way, so that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
         "SELECT ", claimed_columns!(), " FROM deliveries AS d WHERE ", claimable!(),
-        " AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
-         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
-         ORDER BY due_at, id LIMIT $2");
+        " AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE ", in_the_way!(), ") ORDER BY due_at, id LIMIT $2");
+    /// An UP overtakes the DOWNs before it that wait for quota or for their next attempt. Their account is locked,
+    /// so nobody claims them meanwhile. Zero rows: there is none.
+    SUPERSEDE_WAITING =
+        "UPDATE deliveries SET state = 'superseded', settled_at = $1 WHERE check_id = $2 AND channel_id = $3 \
+         AND id < $4 AND tells = 'down' AND settled_at IS NULL AND (claim IS NULL OR claimed_until_at <= $1)";
     /// Claim: leases one delivery. Zero rows: another worker has it, or it is settled.
     CLAIM = concat!(
         "UPDATE deliveries SET claim = $2, claimed_until_at = $3, charged_at = COALESCE(charged_at, $1), \
@@ -119,13 +126,10 @@ statements! {
     /// Takes back what a clock set back left in the future.
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
-    CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
     /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
-    FIND_OLDEST_DUE =
-        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
-         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
-         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
-         ORDER BY due_at, id LIMIT 1";
+    FIND_OLDEST_DUE = concat!(
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' AND due_at <= $1 \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE ", in_the_way!(), ") ORDER BY due_at, id LIMIT 1");
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
@@ -136,19 +140,6 @@ statements! {
     LIST_ALSO_TOLD =
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \
          ON channels.id = deliveries.channel_id WHERE deliveries.flip_id = $1 AND channels.id <> $2 ORDER BY channels.id";
-    CREATE_LETTER =
-        "INSERT INTO letters (uuid, account_id, recipient, facts, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)";
-    LIST_CLAIMABLE_LETTERS = concat!(
-        "SELECT id, uuid, account_id, recipient, facts, attempts, created_at FROM letters WHERE ",
-        claimable!(), " ORDER BY due_at, id LIMIT $2");
-    /// Claim: leases one letter. Zero rows: another worker has it, or it is settled.
-    CLAIM_LETTER = concat!(
-        "UPDATE letters SET claim = $2, claimed_until_at = $3, attempts = attempts + 1 WHERE id = $4 AND ", claimable!());
-    /// Settles an attempt; a letter that is done with keeps no facts, which may hold a link that signs in. Zero
-    /// rows: the lease ran out and another worker has the letter now.
-    SETTLE_LETTER =
-        "UPDATE letters SET facts = CASE WHEN $3 = 'due' THEN facts ELSE '' END, state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
-         claimed_until_at = NULL WHERE id = $1 AND claim = $2";
 }
 
 /// A delivery as a worker sees it.
@@ -195,27 +186,6 @@ pub struct Held {
     pub told_status: Status,
 }
 
-/// A letter to be sent.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct StoredLetter {
-    pub id: i64,
-    pub uuid: Uuid,
-    pub account_id: Option<i64>,
-    pub recipient: String,
-    /// What it tells, as JSON.
-    pub facts: String,
-    pub attempts: i64,
-    pub created_at: Time,
-}
-
-/// A letter about to be stored.
-#[derive(Clone, Debug)]
-pub struct NewLetter {
-    pub account_id: Option<i64>,
-    pub recipient: String,
-    pub facts: String,
-}
-
 /// How an attempt ended, as it is written.
 #[derive(Clone, Debug)]
 pub struct Settlement {
@@ -225,13 +195,6 @@ pub struct Settlement {
     /// When the next attempt is due; of no meaning once settled.
     pub due_at: Time,
     pub settled_at: Option<Time>,
-}
-
-impl Settlement {
-    /// The same attempt of a message that needs no other.
-    pub fn superseded(&self, now: Time) -> Self {
-        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
-    }
 }
 
 #[derive(sqlx::FromRow)]
@@ -372,9 +335,6 @@ pub async fn create_delivery(
     tells: Status,
     now: Time,
 ) -> Result<()> {
-    if tells == Status::Up {
-        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
-    }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;
     Ok(())
@@ -402,6 +362,12 @@ pub async fn hold(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
 
 pub async fn supersede(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(SUPERSEDE).bind(now).bind(id).count().await? == 1)
+}
+
+/// Lets an UP overtake the DOWNs before it that wait: see [`SUPERSEDE_WAITING`].
+pub async fn supersede_waiting(tx: &mut WriteTx, up: &Claimed, now: Time) -> Result<u64> {
+    let change = tx.change(SUPERSEDE_WAITING).bind(now).bind(up.check_id).bind(up.channel_id).bind(up.id);
+    Ok(change.count().await?)
 }
 
 pub async fn find_delivery_after(
@@ -450,17 +416,16 @@ pub async fn count_held(tx: &mut ReadTx, account_id: i64) -> Result<i64> {
     Ok(tx.query(COUNT_HELD).bind(account_id).maybe::<Number>().await?.map_or(0, |row| row.number))
 }
 
-/// Takes back every instant of deliveries and letters that the clock has not reached, after it was set back.
+/// Takes back every instant of deliveries that the clock has not reached, after it was set back.
 pub async fn clamp(tx: &mut WriteTx, lease: Span, now: Time) -> Result<()> {
     tx.change(CLAMP_DUE).bind(now).count().await?;
     tx.change(CLAMP_CLAIMS).bind(now).bind(now + lease).count().await?;
-    tx.change(CLAMP_LETTERS).bind(now).count().await?;
     Ok(())
 }
 
 /// When the oldest delivery that waits to be sent was due.
-pub async fn find_oldest_due(tx: &mut ReadTx) -> Result<Option<Time>> {
-    Ok(tx.query(FIND_OLDEST_DUE).maybe::<At>().await?.map(|row| row.at))
+pub async fn find_oldest_due(tx: &mut ReadTx, now: Time) -> Result<Option<Time>> {
+    Ok(tx.query(FIND_OLDEST_DUE).bind(now).maybe::<At>().await?.map(|row| row.at))
 }
 
 /// The id of the newest delivery, and the number of flips that somebody is still to be told.
@@ -487,26 +452,4 @@ pub async fn list_also_down(tx: &mut ReadTx, project_id: i64, check_id: i64) -> 
 pub async fn list_also_told(tx: &mut ReadTx, flip_id: i64, channel_id: i64) -> Result<Vec<String>> {
     let rows = tx.query(LIST_ALSO_TOLD).bind(flip_id).bind(channel_id).all::<Named>().await?;
     Ok(rows.into_iter().map(|row| if row.name.is_empty() { row.kind } else { row.name }).collect())
-}
-
-pub async fn create_letter(tx: &mut WriteTx, new: NewLetter, now: Time) -> Result<()> {
-    let change = tx.change(CREATE_LETTER).bind(crate::id::uuid()).bind(new.account_id).bind(new.recipient);
-    change.bind(new.facts).bind(now).count().await?;
-    Ok(())
-}
-
-pub async fn list_claimable_letters(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<StoredLetter>> {
-    Ok(tx.query(LIST_CLAIMABLE_LETTERS).bind(now).bind(limit).all().await?)
-}
-
-/// Whether the letter was still free: see [`CLAIM_LETTER`].
-pub async fn claim_letter(tx: &mut WriteTx, id: i64, token: Uuid, until: Time, now: Time) -> Result<bool> {
-    Ok(tx.change(CLAIM_LETTER).bind(now).bind(token).bind(until).bind(id).count().await? == 1)
-}
-
-/// Whether the lease was still held: see [`SETTLE_LETTER`].
-pub async fn settle_letter(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlement) -> Result<bool> {
-    let change =
-        tx.change(SETTLE_LETTER).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
-    Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
 }

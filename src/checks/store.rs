@@ -69,8 +69,8 @@ statements! {
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
-         AND ($2 IS NULL OR name = $2) AND ($3 IS NULL OR slug = $3) AND ($4 IS NULL OR tags = $4) \
-         AND ($5 IS NULL OR period_ms = $5) AND ($6 IS NULL OR grace_ms = $6) ORDER BY id LIMIT 1");
+         AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
+         AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
     LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
@@ -96,6 +96,8 @@ statements! {
     TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
+    /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
+    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
     MOVE_FLOORS =
@@ -335,7 +337,9 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
+/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
 pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
     Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
 }
 

@@ -73,6 +73,12 @@ impl WriteTx {
         Change::new(&mut self.0.0, statement)
     }
 
+    /// Starts a query whose rows nobody else can write until this transaction ends; they are locked in the
+    /// query's order, which a change of many rows does not keep to.
+    pub fn lock(&mut self, statement: &'static Statement) -> Query<'_> {
+        Query::locking(&mut self.0.0, statement)
+    }
+
     /// Makes the transaction durable; its locks are free afterwards.
     ///
     /// # Errors

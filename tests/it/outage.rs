@@ -21,7 +21,8 @@ use crate::support::{Engine, Process, Receiver, START, World, is_long, on_both};
 const DAY: Span = Span::hours(24);
 
 /// As if the program had stamped all along.
-const STAMP: &Statement = &Statement { name: "STAMP", text: "UPDATE witness SET stamped_at = $1 WHERE id = 1" };
+const STAMP: &Statement =
+    &Statement { name: "STAMP", text: "UPDATE witness SET stamped_at = $1 WHERE id = 1" };
 
 /// Lets time pass while the program runs undisturbed, without running its jobs.
 pub async fn skip(world: &World, span: Span) {

@@ -8,6 +8,7 @@ use flatline::db::{self, Statement};
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
 const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
+    ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
     ("checks/store.rs", flatline::checks::store::STATEMENTS),

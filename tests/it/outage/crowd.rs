@@ -143,7 +143,8 @@ impl Crowd {
 
     async fn report(&mut self, world: &World) {
         let now = world.clock.now();
-        let due: Vec<&mut Job> = self.jobs.iter_mut().filter(|job| !job.is_silent && job.next <= now).collect();
+        let due: Vec<&mut Job> =
+            self.jobs.iter_mut().filter(|job| !job.is_silent && job.next <= now).collect();
         let sent = due.iter().map(|job| world.app.recorder.record(ping(&job.check, now)));
         let outcomes = join_all(sent).await;
         for (job, outcome) in due.into_iter().zip(outcomes) {

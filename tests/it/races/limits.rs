@@ -12,6 +12,9 @@ use crate::support::{Engine, Place, is_long, on_both, program};
 
 const FORGET_ALERTS: &Statement =
     &Statement { name: "FORGET_ALERTS", text: "UPDATE accounts SET alerts_used = 0, quota_told_month = 0" };
+/// Those of the round before would be sent now that there is quota again.
+const DELETE_HELD: &Statement =
+    &Statement { name: "DELETE_HELD", text: "DELETE FROM deliveries WHERE state = 'held'" };
 const DELETE_LETTERS: &Statement = &Statement { name: "DELETE_LETTERS", text: "DELETE FROM letters" };
 const COUNT_LETTERS: &Statement =
     &Statement { name: "COUNT_LETTERS", text: "SELECT COUNT(*) AS number FROM letters" };
@@ -87,6 +90,41 @@ on_all! {
         ground.end().await;
     }
 
+    async fn of_ten_first_pings_of_one_slug_one_makes_its_check(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let path = format!("/ping/{}/job-{round}?create=1", ground.owner.ping_key);
+            let statuses = race(10, |index| {
+                let (client, path) = (ground.client(index).without_key(), path.clone());
+                async move { client.send("GET", &path, &[], Vec::new()).await.status }
+            })
+            .await;
+            assert_eq!((count(&statuses, 201), count(&statuses, 429)), (1, 9), "round {round}: {statuses:?}");
+            let made = i64::try_from(round + 1).unwrap();
+            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+        }
+        ground.end().await;
+    }
+
+    async fn of_ten_that_ask_for_one_unique_check_one_makes_it(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let spec = json!({"name": format!("job {round}"), "unique": ["name"]});
+            let answers = race(10, |index| {
+                let (client, spec) = (ground.client(index), spec.clone());
+                async move { client.post("checks/", &spec).await }
+            })
+            .await;
+            let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+            assert_eq!((count(&statuses, 201), count(&statuses, 200)), (1, 9), "round {round}: {statuses:?}");
+            let first = crate::support::uuid_of(&answers[0].json());
+            assert!(answers.iter().all(|answer| crate::support::uuid_of(&answer.json()) == first));
+            let made = i64::try_from(round + 1).unwrap();
+            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+        }
+        ground.end().await;
+    }
+
     async fn a_deletion_among_pings_and_sweeps_leaves_nothing_behind(setting: Setting) {
         let ground = Ground::new(setting, "calm").await;
         for round in 0..rounds() {
@@ -113,6 +151,7 @@ on_all! {
     async fn of_ten_alerts_with_a_quota_of_three_three_are_sent_and_seven_held(setting: Setting) {
         let ground = Ground::new(setting, "quiet").await;
         for round in 0..rounds() {
+            ground.change(DELETE_HELD, &[]).await;
             ground.change(FORGET_ALERTS, &[]).await;
             ground.change(DELETE_LETTERS, &[]).await;
             let mut checks = Vec::new();

@@ -2,11 +2,13 @@
 //! deliveries, so that a mail server's bad day costs none; they are no alerts and no quota counts them. A row
 //! holds the facts; they are worded when the letter is sent, outside any transaction.
 
+pub mod store;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::send::{Outcome, Senders, email};
-use super::store::{self, NewLetter, Settlement, StoredLetter};
+use super::store::Settlement;
 use super::words::confirm::Confirm;
 use super::words::quota::Quota;
 use super::words::{Written, unseen};
@@ -17,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::id;
 use crate::mail::{Address, Letter};
 use crate::time::{Clock, Span, Time};
+use store::{NewLetter, StoredLetter};
 
 const BATCH: i64 = 20;
 /// A letter that no attempt could bring home in this time is given up.
@@ -69,7 +72,7 @@ pub async fn write(tx: &mut WriteTx, account_id: i64, facts: &Facts, now: Time) 
     let Some(owner) = accounts::store::find_user_of_account(tx, account_id).await? else { return Ok(()) };
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
     let letter = NewLetter { account_id: Some(account_id), recipient: owner.email, facts };
-    store::create_letter(tx, letter, now).await
+    store::create(tx, letter, now).await
 }
 
 /// Stores the letter that asks an address whether it wants a project's alerts.
@@ -85,7 +88,7 @@ pub async fn ask_to_confirm(
 ) -> Result<()> {
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
     let letter = NewLetter { account_id: Some(account_id), recipient: address.to_owned(), facts };
-    store::create_letter(tx, letter, now).await
+    store::create(tx, letter, now).await
 }
 
 /// Sends one batch of due letters; returns how many were looked at.
@@ -94,8 +97,7 @@ pub async fn ask_to_confirm(
 /// The database's.
 pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize> {
     let now = clock.now();
-    let due: Result<Vec<StoredLetter>> =
-        db::read!(db, |tx| store::list_claimable_letters(tx, now, BATCH).await);
+    let due: Result<Vec<StoredLetter>> = db::read!(db, |tx| store::list_claimable(tx, now, BATCH).await);
     let due = due?;
     for letter in &due {
         send(db, senders, clock, letter).await?;
@@ -106,12 +108,12 @@ pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize
 async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) -> Result<()> {
     let (now, token) = (clock.now(), id::uuid());
     let until = now + deliver::LEASE;
-    let ours: Result<bool> = db::write!(db, |tx| store::claim_letter(tx, letter.id, token, until, now).await);
+    let ours: Result<bool> = db::write!(db, |tx| store::claim(tx, letter.id, token, until, now).await);
     if !ours? {
         return Ok(());
     }
     let held: Result<Vec<(String, Time)>> = db::read!(db, |tx| match letter.account_id {
-        Some(account_id) => store::list_held_names(tx, account_id).await,
+        Some(account_id) => super::store::list_held_names(tx, account_id).await,
         None => Ok(Vec::new()),
     });
     let outcome = match mail(senders, letter, &held?, now) {
@@ -119,8 +121,7 @@ async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) 
         Err(why) => Outcome::Failed { why },
     };
     let settlement = settlement(letter, &outcome, clock.now());
-    let settled: Result<bool> =
-        db::write!(db, |tx| store::settle_letter(tx, letter.id, token, &settlement).await);
+    let settled: Result<bool> = db::write!(db, |tx| store::settle(tx, letter.id, token, &settlement).await);
     settled?;
     let result = settlement.state.word();
     tracing::info!(letter = %letter.uuid, result, outcome = %settlement.outcome, "letter");
