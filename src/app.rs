@@ -223,8 +223,9 @@ impl App {
                 break;
             }
         }
-        let oldest = db::read!(self.db, |tx| crate::alerts::store::find_oldest_due(tx).await)?;
-        let waits = oldest.map_or(Span::ZERO, |at| (self.clock.now() - at).max(Span::ZERO));
+        let now = self.clock.now();
+        let oldest = db::read!(self.db, |tx| crate::alerts::store::find_oldest_due(tx, now).await)?;
+        let waits = oldest.map_or(Span::ZERO, |at| (now - at).max(Span::ZERO));
         self.metrics.oldest_undelivered(waits);
         Ok(looked_at)
     }
@@ -288,7 +289,10 @@ impl App {
     pub async fn unready(&self) -> Result<Option<String>> {
         let now = self.clock.now();
         let (due, oldest) = db::read!(self.db, |tx| {
-            Ok::<_, Error>((sweep::due(tx, now).await?, crate::alerts::store::find_oldest_due(tx).await?))
+            Ok::<_, Error>((
+                sweep::due(tx, now).await?,
+                crate::alerts::store::find_oldest_due(tx, now).await?,
+            ))
         })?;
         let overdue = due.iter().filter_map(|check| check.state.wake_at).min();
         if let Some(at) = overdue.filter(|at| now - *at > READY_LATENESS) {

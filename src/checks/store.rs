@@ -69,8 +69,8 @@ statements! {
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
-         AND (name = $2 OR $2 IS NULL) AND (slug = $3 OR $3 IS NULL) AND (tags = $4 OR $4 IS NULL) \
-         AND (period_ms = $5 OR $5 IS NULL) AND (grace_ms = $6 OR $6 IS NULL) ORDER BY id LIMIT 1");
+         AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
+         AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
     LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 RETURNING ", columns!());
