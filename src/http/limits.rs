@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::caller;
 use crate::config::{LIMITS, Plan};
 use crate::db;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id;
 use crate::rate::{Chain, Refusal, Standing, Verdict};
 use crate::time::Time;
@@ -169,11 +169,45 @@ pub fn page(refusal: &Refusal, plan: Option<&Plan>, now: Time) -> Response {
     response
 }
 
-/// The answer to somebody who was refused or could not be counted, if it is one of the two; for handlers of pages.
-pub fn page_unless_accepted(asked: Result<Verdict, Error>, now: Time) -> Option<Response> {
-    match asked {
-        Ok(Verdict::Accepted(_)) => None,
-        Ok(Verdict::Refused(refusal)) => Some(page(&refusal, None, now)),
-        Err(error) => Some(reply::failure(&error)),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Plans;
+    use crate::time::Span;
+
+    fn refusal(scope: &'static str) -> Refusal {
+        Refusal { scope, limit: 5, reset: Span::seconds(90), retry_after: Span::millis(60_001) }
+    }
+
+    async fn text(response: Response) -> String {
+        let bytes = axum::body::to_bytes(response.into_body(), 100_000).await.unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_person_reads_what_was_limited_and_until_when() {
+        let now = Time::parse("2026-03-26T03:12:00Z").unwrap();
+        let response = page(&refusal("sign_in_per_minute"), None, now);
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()["retry-after"], "61");
+        let html = text(response).await;
+        assert!(html.contains("At most 5 per minute are taken of this: passwords tried."), "{html}");
+        assert!(html.contains("again in 61 seconds, at <time>2026-03-26 03:13:00 UTC</time>"), "{html}");
+    }
+
+    #[tokio::test]
+    async fn a_person_reads_which_plan_sets_the_limit() {
+        let plans = Plans::built_in();
+        let response = page(&refusal("api_per_day"), plans.get("free"), Time::EPOCH);
+        let html = text(response).await;
+        assert!(html.contains("At most 5 per day are taken of this: API calls with one key."), "{html}");
+        assert!(html.contains("The plan “free” sets this limit."), "{html}");
+    }
+
+    #[test]
+    fn a_ping_is_told_to_wait_in_its_body_alone() {
+        let headers = |response: Response| response.headers().contains_key(header::RETRY_AFTER);
+        assert!(headers(refused(&refusal("api_per_day"))));
+        assert!(!headers(machine(&refusal("creates_per_hour"))));
     }
 }

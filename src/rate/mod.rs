@@ -94,6 +94,8 @@ pub async fn enforce<L: Limiter>(db: &Db, limiters: &[L], now: Time) -> Result<V
 /// subject that the caller does not own (somebody's mail address): a caller refused by the one would go on
 /// draining the other. Use [`enforce`] there.
 ///
+/// Who gives up before the answer may leave some unspent; nothing that they guard is done then either.
+///
 /// # Errors
 /// The first in the order of the list that could not count, unless a refusal stands before it.
 pub async fn enforce_all<L: Limiter>(db: &Db, limiters: &[L], now: Time) -> Result<Verdict> {
@@ -207,7 +209,7 @@ pub async fn prune(db: &Db, now: Time) -> Result<u64> {
         let batch: Result<u64> = db::write!(db, |tx| store::prune(tx, now, PRUNE_BATCH).await);
         let batch = batch?;
         pruned += batch;
-        // A full batch is one short of nothing left; a smaller one was the last.
+        // Only a full batch may have left some.
         if batch < PRUNE_BATCH.unsigned_abs() {
             return Ok(pruned);
         }
