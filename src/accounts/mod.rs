@@ -4,6 +4,8 @@
 //! its guards compare the plan they were asked for with the stored one, so that nobody counts by an old plan
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 
+pub mod password;
+pub mod sessions;
 pub mod store;
 
 use uuid::Uuid;
@@ -18,6 +20,18 @@ use chrono::Datelike;
 text_enum! {
     /// What a member may do (`CONTRACT` 10).
     pub enum Role { Owner = "owner", Manager = "manager", Member = "member", Readonly = "readonly" }
+}
+
+impl Role {
+    /// Whether the role may change checks, channels, keys and the project's name, and see ping addresses.
+    pub const fn may_change(self) -> bool {
+        !matches!(self, Self::Readonly)
+    }
+
+    /// Whether the role may invite and remove members.
+    pub const fn may_manage(self) -> bool {
+        matches!(self, Self::Owner | Self::Manager)
+    }
 }
 
 /// Who pays and whom the plan limits.
@@ -47,6 +61,8 @@ pub struct User {
     /// Lower-case.
     pub email: String,
     pub password_hash: Option<String>,
+    /// The IANA zone in which this person reads times.
+    pub zone: String,
 }
 
 /// A group of checks, channels and keys.
@@ -58,6 +74,14 @@ pub struct Project {
     pub name: String,
     pub ping_key: Option<String>,
     pub badge_key: Uuid,
+}
+
+/// A project as one of its members sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Membership {
+    #[sqlx(flatten)]
+    pub project: Project,
+    pub role: Role,
 }
 
 /// An API key as it is stored: what it opens, never the key.

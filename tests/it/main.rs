@@ -9,3 +9,4 @@ mod mail_pings;
 mod source;
 mod sql;
 mod support;
+mod web;
