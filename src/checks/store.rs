@@ -69,8 +69,8 @@ statements! {
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND deleted_at IS NULL \
-         AND ($2 IS NULL OR name = $2) AND ($3 IS NULL OR slug = $3) AND ($4 IS NULL OR tags = $4) \
-         AND ($5 IS NULL OR period_ms = $5) AND ($6 IS NULL OR grace_ms = $6) ORDER BY id LIMIT 1");
+         AND (name = $2 OR $2 IS NULL) AND (slug = $3 OR $3 IS NULL) AND (tags = $4 OR $4 IS NULL) \
+         AND (period_ms = $5 OR $5 IS NULL) AND (grace_ms = $6 OR $6 IS NULL) ORDER BY id LIMIT 1");
     LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
