@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, AccountRow};
 use crate::alerts::deliver::{self, Deliverer};
 use crate::alerts::letters;
 use crate::alerts::send::Senders;
@@ -15,7 +15,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::checks::{self, Check};
 use crate::config::Settings;
-use crate::db::{self, Db, Fault, ReadTx, fault};
+use crate::db::{self, Db, Fault, ReadTx, WriteTx, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::plans;
@@ -63,7 +63,19 @@ impl App {
     /// # Errors
     /// The account is gone, or its plan is no longer among the plans.
     pub async fn account(&self, tx: &mut ReadTx, account_id: i64) -> Result<Account> {
-        let row = accounts::store::find_account(tx, account_id).await?.ok_or(Error::NotFound)?;
+        self.with_plan(accounts::store::find_account(tx, account_id).await?)
+    }
+
+    /// The same with its row locked, so that the plan cannot change before something is counted by it.
+    ///
+    /// # Errors
+    /// As for [`App::account`].
+    pub async fn lock_account(&self, tx: &mut WriteTx, account_id: i64) -> Result<Account> {
+        self.with_plan(accounts::store::lock_account(tx, account_id).await?)
+    }
+
+    fn with_plan(&self, row: Option<AccountRow>) -> Result<Account> {
+        let row = row.ok_or(Error::NotFound)?;
         match self.settings.plans.get(&row.plan) {
             Some(plan) => Ok(Account { id: row.id, plan: plan.clone() }),
             None => Err(Error::internal(format!("account {} has the unknown plan '{}'", row.id, row.plan))),
@@ -117,7 +129,7 @@ impl App {
         let overdue = due.iter().filter_map(|check| check.state.next_look()).filter(|at| *at <= now).min();
         self.metrics.sweep_lateness(overdue.map_or(Span::ZERO, |at| now - at));
         let fresh = stamp.is_some_and(|at| now - at < STALE_AFTER && at - now < STALE_AFTER);
-        if !fresh {
+        if !fresh || self.recorder.has_refused() {
             self.stamp().await.map_err(|Unavailable| JobError::Blind)?;
             due = db::read!(self.db, |tx| sweep::due(tx, now).await)?;
         }
@@ -151,7 +163,15 @@ impl App {
         for check in due {
             let alone = std::slice::from_ref(check);
             match db::write!(self.db, |tx| sweep::sweep(tx, alone, now).await) {
-                Ok(swept) => all.flips.extend(swept.flips),
+                Ok(swept) => {
+                    all.flips.extend(swept.flips);
+                    all.unseen += swept.unseen;
+                    all.set_aside.extend(swept.set_aside);
+                }
+                // What passes with the machine's state says nothing about the check.
+                Err(Error::Database(error)) if fault(&error) != Fault::Statement => {
+                    return Err(Error::Database(error));
+                }
                 Err(error) => {
                     let why = "it could not be judged; the log says why";
                     tracing::error!(check = check.id, %error, "a check could not be judged");

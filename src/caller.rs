@@ -99,7 +99,14 @@ fn only_value(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
 }
 
 /// Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`; anything else is `None`.
+/// The zone of a link-local address (`fe80::1%eth0`) means something to the proxy alone and is left out.
 fn address_of(entry: &str) -> Option<IpAddr> {
+    let Some((address, zone)) = entry.split_once('%') else { return unzoned(entry) };
+    let behind = zone.find(']').map_or("", |at| &zone[at..]);
+    unzoned(&format!("{address}{behind}")).filter(IpAddr::is_ipv6)
+}
+
+fn unzoned(entry: &str) -> Option<IpAddr> {
     let unbracketed = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let address = match unbracketed {
         Some(inner) => inner.parse().map(IpAddr::V6).ok()?,
@@ -156,6 +163,8 @@ mod tests {
             ("IPv4 in IPv6 with a port", &["[::ffff:192.0.2.7]:4711"], "192.0.2.7"),
             ("a trusted hop in IPv6 clothes", &["192.0.2.7, ::ffff:10.2.3.4"], "192.0.2.7"),
             ("a trusted IPv6 hop", &["192.0.2.7,2001:db8:ffff::1"], "192.0.2.7"),
+            ("a zone", &["fe80::1%eth0"], "fe80::1"),
+            ("a zone in brackets with a port", &["[fe80::1%eth0]:443"], "fe80::1"),
             ("blanks", &["  192.0.2.7\t, 10.2.3.4  "], "192.0.2.7"),
         ];
         for (what, values, expected) in cases {
@@ -174,6 +183,8 @@ mod tests {
             "[192.0.2.7]",
             "300.1.1.1",
             "1.2.3",
+            "192.0.2.7%eth0",
+            "fe80::1%]%]:1",
             "é",
         ] {
             assert_eq!(forwarded(PROXY, &[garbage]), PROXY, "{garbage:?}");

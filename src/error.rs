@@ -12,6 +12,9 @@ pub enum Error {
     /// The input cannot be taken; the sentence is for whoever sent it.
     #[error("{0}")]
     Invalid(String),
+    /// What the work was decided from changed meanwhile; the transaction runs again from its beginning.
+    #[error("it changed meanwhile, several times in a row")]
+    Outdated,
     /// The database refused or failed; only the log hears why.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),

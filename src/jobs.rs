@@ -1,17 +1,20 @@
-//! The schedule of the jobs. A run that is not over when the next is due is left alone: each job has a lock that
-//! is tried, never waited for.
+//! The schedule of the jobs. A run that is not over when the next is due is left alone: each job has its place, which
+//! is tried for and never waited for. Deliveries have several, so that a target that keeps silent for as long as it
+//! may holds up those behind it by no more than a second; their claims keep the runs apart.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::Semaphore;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
 use crate::app::App;
 use crate::sweep::witness::STAMP_EVERY;
 use crate::time::Span;
 
+/// Runs that send deliveries side by side.
+const DELIVERING: usize = 8;
 const DELIVER_EVERY: Span = Span::seconds(1);
 const LETTERS_EVERY: Span = Span::seconds(5);
 const CARE_EVERY: Span = Span::seconds(30);
@@ -24,27 +27,27 @@ pub async fn start(app: &Arc<App>) -> Result<JobScheduler, JobSchedulerError> {
     let scheduler = JobScheduler::new().await?;
     let sweep_every = app.settings.sweep_interval;
     scheduler
-        .add(job(app, "stamp", STAMP_EVERY, |app| async move {
+        .add(job(app, "stamp", 1, STAMP_EVERY, |app| async move {
             app.stamp().await.map(drop).map_err(|_| "pings cannot be taken".to_owned())
         })?)
         .await?;
     scheduler
-        .add(job(app, "sweep", sweep_every, |app| async move {
+        .add(job(app, "sweep", 1, sweep_every, |app| async move {
             app.sweep().await.map(drop).map_err(|error| error.to_string())
         })?)
         .await?;
     scheduler
-        .add(job(app, "deliver", DELIVER_EVERY, |app| async move {
+        .add(job(app, "deliver", DELIVERING, DELIVER_EVERY, |app| async move {
             app.deliver().await.map(drop).map_err(|error| error.to_string())
         })?)
         .await?;
     scheduler
-        .add(job(app, "letters", LETTERS_EVERY, |app| async move {
+        .add(job(app, "letters", 1, LETTERS_EVERY, |app| async move {
             app.send_letters().await.map(drop).map_err(|error| error.to_string())
         })?)
         .await?;
     scheduler
-        .add(job(app, "care", CARE_EVERY, |app| async move {
+        .add(job(app, "care", 1, CARE_EVERY, |app| async move {
             app.care().await.map(drop).map_err(|error| error.to_string())
         })?)
         .await?;
@@ -52,18 +55,24 @@ pub async fn start(app: &Arc<App>) -> Result<JobScheduler, JobSchedulerError> {
     Ok(scheduler)
 }
 
-fn job<F, Fut>(app: &Arc<App>, name: &'static str, every: Span, work: F) -> Result<Job, JobSchedulerError>
+fn job<F, Fut>(
+    app: &Arc<App>,
+    name: &'static str,
+    places: usize,
+    every: Span,
+    work: F,
+) -> Result<Job, JobSchedulerError>
 where
     F: Fn(Arc<App>) -> Fut + Send + Sync + Copy + 'static,
     Fut: Future<Output = Result<(), String>> + Send + 'static,
 {
     let app = Arc::clone(app);
-    let running = Arc::new(Mutex::new(()));
+    let places = Arc::new(Semaphore::new(places));
     let every = Duration::from_millis(u64::try_from(every.0).unwrap_or(1000));
     Job::new_repeated_async(every, move |_, _| {
-        let (app, running) = (Arc::clone(&app), Arc::clone(&running));
+        let (app, places) = (Arc::clone(&app), Arc::clone(&places));
         Box::pin(async move {
-            let Ok(_running) = running.try_lock_owned() else { return };
+            let Ok(_place) = places.try_acquire_owned() else { return };
             let metrics = Arc::clone(&app.metrics);
             if let Err(error) = work(app).await {
                 metrics.job_failed(name);

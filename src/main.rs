@@ -40,8 +40,9 @@ fn fail(reason: &str) -> ExitCode {
 
 /// Logs to standard error, so that standard output holds only what a command was asked for.
 fn log(settings: &Settings) -> Result<(), String> {
-    let filter =
-        EnvFilter::try_new(&settings.log_filter).map_err(|error| format!("FLATLINE_LOG: {error}"))?;
+    // The scheduler tells at "info" that it exists; whoever wants to hear it names it.
+    let filter = format!("tokio_cron_scheduler=warn,{}", settings.log_filter);
+    let filter = EnvFilter::try_new(filter).map_err(|error| format!("FLATLINE_LOG: {error}"))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

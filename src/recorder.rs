@@ -3,22 +3,23 @@
 //! Each ping keeps its own guard and its own answer, sent only once the group is durable. A lone ping waits for
 //! nobody: while one group commits, the next gathers. A group that fails for one ping's sake is replayed one by
 //! one, so that a poisoned ping harms nobody else; one that fails because the database cannot take it is
-//! answered "unavailable" at once, and the span in which that happened is noted as a gap.
+//! answered "unavailable" at once, and the span in which that happened ([`refusals`]) is noted as a gap.
+
+mod refusals;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::checks::Gap;
 use crate::config::Plans;
 use crate::db::{self, Db, Fault, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::pings::{self, Outcome, Ping};
 use crate::sweep::witness::{self, Stamped};
-use crate::time::{Clock, Time};
+use crate::time::Clock;
+use refusals::Refusals;
 
 /// Pings that may wait; further ones are refused with 503, so that memory stays bounded.
 pub const QUEUE: usize = 8192;
@@ -26,7 +27,6 @@ pub const QUEUE: usize = 8192;
 const GROUP: usize = 256;
 /// Groups that PostgreSQL commits side by side; SQLite has one writer.
 const POSTGRES_WORKERS: usize = 4;
-const NEVER: i64 = i64::MIN;
 
 /// The database cannot take it now; nothing was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ enum Job {
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Job>,
+    clock: Clock,
+    refusals: Arc<Refusals>,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
@@ -53,16 +55,16 @@ pub struct Worker {
     plans: Arc<Plans>,
     metrics: Arc<Metrics>,
     clock: Clock,
-    /// Since when pings could not be taken, in milliseconds, or [`NEVER`].
-    blind_since: Arc<AtomicI64>,
+    refusals: Arc<Refusals>,
 }
 
 /// Makes a recorder and its worker.
 pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) -> (Recorder, Worker) {
     let (queue, jobs) = mpsc::channel(QUEUE);
     let jobs = Arc::new(tokio::sync::Mutex::new(jobs));
-    let blind_since = Arc::new(AtomicI64::new(NEVER));
-    (Recorder { queue }, Worker { jobs, db, plans, metrics, clock, blind_since })
+    let refusals = Arc::new(Refusals::default());
+    let recorder = Recorder { queue, clock: clock.clone(), refusals: Arc::clone(&refusals) };
+    (recorder, Worker { jobs, db, plans, metrics, clock, refusals })
 }
 
 impl Recorder {
@@ -71,9 +73,18 @@ impl Recorder {
     /// # Errors
     /// The queue is full or the database cannot take it.
     pub async fn record(&self, ping: Ping) -> std::result::Result<Outcome, Unavailable> {
+        let received_at = ping.received_at;
         let (answer, answered) = oneshot::channel();
-        self.queue.try_send(Job::Ping(Box::new(ping), answer)).map_err(|_| Unavailable)?;
+        if self.queue.try_send(Job::Ping(Box::new(ping), answer)).is_err() {
+            self.refusals.add(received_at, self.clock.now());
+            return Err(Unavailable);
+        }
         answered.await.map_err(|_| Unavailable)?
+    }
+
+    /// Whether pings were refused of which the sweep cannot know yet; the next stamp tells it.
+    pub fn has_refused(&self) -> bool {
+        self.refusals.unnoted(self.clock.now()).is_some()
     }
 
     /// Moves the witness's stamp along the path that pings take.
@@ -118,6 +129,10 @@ impl Worker {
                 if queue.recv_many(&mut jobs, GROUP).await == 0 {
                     return;
                 }
+                // While the queue is still ours: another worker that waits for jobs holds it for as long.
+                if jobs.iter().any(|job| matches!(job, Job::Close)) {
+                    queue.close();
+                }
                 queue.len()
             };
             self.metrics.queue_length(waiting);
@@ -127,7 +142,7 @@ impl Worker {
                 match job {
                     Job::Ping(ping, answer) => pings.push((*ping, answer)),
                     Job::Stamp(answer) => stamps.push(answer),
-                    Job::Close => self.jobs.lock().await.close(),
+                    Job::Close => {}
                 }
             }
             if !pings.is_empty() {
@@ -175,47 +190,46 @@ impl Worker {
     }
 
     async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
-        let blind = self.blind();
+        let refused = self.refusals.unnoted(self.clock.now());
         let outcomes = db::write!(self.db, |tx| {
-            if let Some(gap) = blind {
+            if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
             pings::record(tx, &self.plans, group).await
         });
-        self.see(outcomes.as_ref().err(), blind);
+        match &outcomes {
+            Ok(_) => refused.into_iter().for_each(|gap| self.refusals.noted(gap)),
+            Err(error) if self.is_unavailable(error) => {
+                let now = self.clock.now();
+                let first = group.iter().map(|ping| ping.received_at).min().unwrap_or(now);
+                self.refusals.add(first, now);
+            }
+            Err(_) => {}
+        }
         outcomes
     }
 
     async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
-        let blind = self.blind();
+        let now = self.clock.now();
+        let refused = self.refusals.unnoted(now);
         let stamped = db::write!(self.db, |tx| {
-            if let Some(gap) = blind {
+            if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
             witness::stamp(tx, self.clock.now()).await
         });
-        self.see(stamped.as_ref().err(), blind);
-        stamped.map_err(|error| {
-            tracing::error!(%error, "the witness could not stamp");
-            Unavailable
-        })
-    }
-
-    /// The span in which pings could not be taken, if there is one that was not noted yet.
-    fn blind(&self) -> Option<Gap> {
-        let since = self.blind_since.load(Ordering::SeqCst);
-        (since != NEVER).then(|| Gap { started_at: Time(since), ended_at: self.clock.now() })
-    }
-
-    /// Keeps the beginning of such a span, and forgets it once it is noted.
-    fn see(&self, error: Option<&Error>, noted: Option<Gap>) {
-        match error {
-            Some(error) if self.is_unavailable(error) => {
-                let now = self.clock.now().0;
-                let _ = self.blind_since.compare_exchange(NEVER, now, Ordering::SeqCst, Ordering::SeqCst);
+        match stamped {
+            Ok(stamped) => {
+                refused.into_iter().for_each(|gap| self.refusals.noted(gap));
+                Ok(stamped)
             }
-            None if noted.is_some() => self.blind_since.store(NEVER, Ordering::SeqCst),
-            _ => {}
+            Err(error) => {
+                tracing::error!(%error, "the witness could not stamp");
+                if self.is_unavailable(&error) {
+                    self.refusals.add(now, self.clock.now());
+                }
+                Err(Unavailable)
+            }
         }
     }
 

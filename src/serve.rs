@@ -9,13 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::ConnectInfo;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::alerts::links::Links;
 use crate::alerts::send::Senders;
@@ -24,6 +21,7 @@ use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::config::Settings;
 use crate::db::{self, Db};
+use crate::http::connection::{Front, Patience};
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
@@ -33,10 +31,10 @@ use crate::sweep::witness::Stamped;
 use crate::time::Clock;
 use crate::{accounts, http, jobs, signup, smtp};
 
-/// A client gets this long to send its request's head.
-const HEAD_LIMIT: Duration = Duration::from_secs(15);
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
+/// Runs at once that send what was just written.
+const DELIVERING: usize = 4;
 /// How long a stop waits for requests under way.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -194,10 +192,18 @@ fn note(stamped: Result<Stamped, Unavailable>) {
 
 /// Sends as soon as a flip is written; the schedule's run is the fallback.
 async fn deliver_at_once(app: Arc<App>) {
+    let mut running = JoinSet::new();
     loop {
         app.flipped.notified().await;
-        if let Err(error) = app.deliver().await {
-            tracing::error!(%error, "deliveries could not be sent");
+        // A run may wait for a silent target; the next flip need not.
+        while running.try_join_next().is_some() {}
+        if running.len() < DELIVERING {
+            let app = Arc::clone(&app);
+            running.spawn(async move {
+                if let Err(error) = app.deliver().await {
+                    tracing::error!(%error, "deliveries could not be sent");
+                }
+            });
         }
     }
 }
@@ -206,9 +212,7 @@ async fn deliver_at_once(app: Arc<App>) {
 pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).half_close(false);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(200);
+    let front = Arc::new(Front::new(router, Patience::default()));
     tokio::pin!(stop);
     loop {
         let room = Arc::clone(&room);
@@ -229,14 +233,9 @@ pub async fn accept(listener: TcpListener, router: Router, stop: impl Future<Out
             }
         };
         drop(stream.set_nodelay(true));
-        let service = TowerToHyperService::new(
-            router.clone().layer(axum::Extension(ConnectInfo(peer))).into_service::<hyper::body::Incoming>(),
-        );
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        let watched = graceful.watch(connection);
+        let (front, watcher) = (Arc::clone(&front), graceful.watcher());
         tokio::spawn(async move {
-            // A connection that breaks is the client's affair; its request recorded nothing.
-            drop(watched.await);
+            front.converse(stream, peer, watcher).await;
             drop(place);
         });
     }

@@ -64,8 +64,9 @@ pub async fn sign_up(
             .get(name)
             .ok_or_else(|| Error::invalid(format!("there is no plan '{name}'; there are {}", plans.names())))
     };
+    let taken = || Error::invalid(format!("{} has an account already", applicant.email));
     if accounts::store::find_user_by_email(tx, applicant.email.as_str()).await?.is_some() {
-        return Err(Error::invalid(format!("{} has an account already", applicant.email)));
+        return Err(taken());
     }
     accounts::instance(tx, now).await?;
     let plan = find(applicant.plan.as_deref().unwrap_or(default_plan))?;
@@ -85,7 +86,8 @@ pub async fn sign_up(
         applicant.password_hash.clone(),
         now,
     )
-    .await?;
+    .await?
+    .ok_or_else(taken)?;
     let sign_in_token = match applicant.password_hash {
         Some(_) => None,
         None => Some(sign_in_link(tx, user_id, SIGN_IN_LINK_LIFE, now).await?),

@@ -134,15 +134,17 @@ pub async fn instance(tx: &mut WriteTx, now: Time) -> Result<Instance> {
     store::find_instance(tx).await?.ok_or_else(|| Error::internal("the instance has no row"))
 }
 
-/// Takes one check from what the account's plan allows; returns the plan's floor, or `None` if nothing is left
-/// or the plan is no longer the given one.
+/// Takes one check from what the account's plan allows; returns the plan's floor, or `None` if nothing is left.
 ///
 /// # Errors
-/// The database's.
+/// [`Error::Outdated`] if the plan is no longer the given one; the database's.
 pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Span>> {
     let limit = account.plan.checks.unwrap_or(i64::MAX);
-    let taken = store::take_check(tx, account.id, &account.plan.name, limit).await?;
-    Ok(taken.then_some(account.plan.floor))
+    if store::take_check(tx, account.id, &account.plan.name, limit).await? {
+        return Ok(Some(account.plan.floor));
+    }
+    let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
+    if row.plan == account.plan.name { Ok(None) } else { Err(Error::Outdated) }
 }
 
 /// Gives one check back; the account row is locked from here on.

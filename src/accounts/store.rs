@@ -17,6 +17,11 @@ statements! {
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
     FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    /// Locks the account's row and returns it live: the first lock of whoever takes or gives back what a plan
+    /// counts. Zero rows: it is gone.
+    LOCK_ACCOUNT =
+        "UPDATE accounts SET plan = plan WHERE id = $1 \
+         RETURNING id, uuid, plan, checks_used, alerts_used, alerts_month";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
     /// Accounts whose rows were written under other values of a plan than today's.
     LIST_OUTDATED =
@@ -41,9 +46,10 @@ statements! {
     TELL_QUOTA = "UPDATE accounts SET quota_told_month = $2 WHERE id = $1 AND quota_told_month < $2";
     /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
     SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
-         RETURNING id";
+         ON CONFLICT (email) DO NOTHING RETURNING id";
     FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE email = $1";
     FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE account_id = $1";
     CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
@@ -112,6 +118,10 @@ pub async fn find_account(tx: &mut ReadTx, id: i64) -> Result<Option<AccountRow>
     Ok(tx.query(FIND_ACCOUNT).bind(id).maybe().await?)
 }
 
+pub async fn lock_account(tx: &mut WriteTx, id: i64) -> Result<Option<AccountRow>> {
+    Ok(tx.change(LOCK_ACCOUNT).bind(id).maybe().await?)
+}
+
 pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_ACCOUNTS).all().await?)
 }
@@ -152,6 +162,7 @@ pub async fn set_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Re
     Ok(change.count().await? == 1)
 }
 
+/// The new user's id, if the address was free: see [`CREATE_USER`].
 pub async fn create_user(
     tx: &mut WriteTx,
     uuid: Uuid,
@@ -159,9 +170,9 @@ pub async fn create_user(
     email: &str,
     password_hash: Option<String>,
     now: Time,
-) -> Result<i64> {
+) -> Result<Option<i64>> {
     let change = tx.change(CREATE_USER).bind(uuid).bind(account_id).bind(email.to_owned());
-    returned(change.bind(password_hash).bind(now).maybe().await?)
+    Ok(change.bind(password_hash).bind(now).maybe::<Id>().await?.map(|row| row.id))
 }
 
 pub async fn find_user_by_email(tx: &mut ReadTx, email: &str) -> Result<Option<User>> {

@@ -28,6 +28,8 @@ const SEND_LIMIT: Span = Span::seconds(60);
 const BATCH: i64 = 20;
 /// A delivery that no attempt could bring home in this time is given up.
 const GIVE_UP_AFTER: Span = Span::hours(24);
+/// Held deliveries of one account that are looked at in one go.
+const HELD_BATCH: i64 = 1000;
 const FIRST_BACKOFF: Span = Span::seconds(15);
 const LONGEST_BACKOFF: Span = Span::hours(1);
 /// A channel may ask for more patience than ours, up to this.
@@ -78,11 +80,11 @@ impl Deliverer<'_> {
 
     async fn attempt(&self, message: &Message) -> Outcome {
         if message.channel.disabled_at.is_some() {
-            return Outcome::Failed { why: "the channel was turned off".to_owned() };
+            return Outcome::Failed { why: "The channel was turned off.".to_owned() };
         }
         match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
             Ok(outcome) => outcome,
-            Err(_) => Outcome::Retry { why: "it took too long".to_owned(), after: None },
+            Err(_) => Outcome::Retry { why: "It took too long.".to_owned(), after: None },
         }
     }
 
@@ -91,6 +93,11 @@ impl Deliverer<'_> {
         let settlement = settlement(delivery, &outcome, id::fraction(), now);
         let token = delivery.claim.unwrap_or_default();
         let settled = db::write!(self.db, |tx| {
+            let settlement = match settlement.settled_at {
+                // The check came up while its DOWN was tried in vain: the UP need not wait for another attempt.
+                None if is_overtaken(tx, delivery).await? => settlement.superseded(now),
+                _ => settlement.clone(),
+            };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
             match &outcome {
                 Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
@@ -101,9 +108,9 @@ impl Deliverer<'_> {
                     store::disable_channel(tx, delivery.channel_id, why, now).await?;
                 }
             }
-            Ok::<_, crate::error::Error>(settled)
+            Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
-        if settled {
+        if let Some(settlement) = settled {
             self.count(message, &settlement, now);
         }
         Ok(())
@@ -129,23 +136,24 @@ impl Deliverer<'_> {
 }
 
 /// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
-/// without quota is held. Accounts are locked by id, then deliveries by id.
+/// without quota is held. Account by account, each locked before its deliveries are touched, both by id.
 async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut due: Vec<&Claimed> = due.iter().collect();
     due.sort_by_key(|delivery| (delivery.account_id, delivery.id));
     let mut accounts: HashMap<i64, Option<Account>> = HashMap::new();
     let mut claimed = Vec::new();
     for delivery in due {
+        if !accounts.contains_key(&delivery.account_id) {
+            accounts.insert(delivery.account_id, lock_account(tx, plans, delivery.account_id).await?);
+        }
         if is_overtaken(tx, delivery).await? {
             store::supersede(tx, delivery.id, now).await?;
             continue;
         }
         let mut charged = false;
-        if delivery.charged_at.is_none() {
-            if !accounts.contains_key(&delivery.account_id) {
-                accounts.insert(delivery.account_id, find_account(tx, plans, delivery.account_id).await?);
-            }
-            let Some(account) = &accounts[&delivery.account_id] else { continue };
+        if let Some(account) =
+            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
+        {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
                 Charge::PlanChanged => continue,
@@ -167,9 +175,10 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
     Ok(claimed)
 }
 
-/// The account with today's values of its plan; `None` if it is gone or its plan no longer exists.
-async fn find_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
-    let row = accounts::store::find_account(tx, account_id).await?;
+/// The account with today's values of its plan. `None` if its plan is no longer among the plans: then nothing
+/// says what its alerts are limited to, and an alert too many is better than one that is never sent.
+async fn lock_account(tx: &mut WriteTx, plans: &Plans, account_id: i64) -> Result<Option<Account>> {
+    let row = accounts::store::lock_account(tx, account_id).await?;
     Ok(row.and_then(|row| plans.get(&row.plan).map(|plan| Account { id: row.id, plan: plan.clone() })))
 }
 
@@ -217,13 +226,20 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
     let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
     let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
-    let mut released = 0;
-    for held in store::list_held(tx, account_id, left.clamp(0, 1000)).await? {
-        if held.tells == held.told_status {
+    let (mut released, mut some_wait) = (0, false);
+    for held in store::list_held(tx, account_id, HELD_BATCH).await? {
+        if held.tells != held.told_status {
+            // Also without quota: the opposite message stands behind it, and may be one that is owed.
+            store::drop_held(tx, held.id, now).await?;
+        } else if left > i64::try_from(released).unwrap_or(i64::MAX) {
             released += usize::from(store::release(tx, held.id, now).await?);
         } else {
-            store::drop_held(tx, held.id, now).await?;
+            some_wait = true;
         }
+    }
+    if some_wait {
+        // In a new month too, whose alerts are used up by what the last one left.
+        letters::tell_quota(tx, &Account { id: account_id, plan: plan.clone() }, now).await?;
     }
     Ok(released)
 }
@@ -238,7 +254,7 @@ fn settlement(delivery: &Claimed, outcome: &Outcome, jitter: f64, now: Time) -> 
     let (state, text) = match outcome {
         Outcome::Sent { note } => (DeliveryState::Sent, note.clone()),
         Outcome::Retry { why, .. } if retried.is_some_and(|at| at > since + GIVE_UP_AFTER) => {
-            (DeliveryState::GivenUp, format!("{why}; given up after 24 hours"))
+            (DeliveryState::GivenUp, format!("{why} Given up after 24 hours."))
         }
         Outcome::Retry { why, .. } => (DeliveryState::Due, why.clone()),
         Outcome::Failed { why } | Outcome::Disable { why } => (DeliveryState::GivenUp, why.clone()),

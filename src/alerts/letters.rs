@@ -7,7 +7,11 @@ use uuid::Uuid;
 
 use super::send::{Outcome, Senders, email};
 use super::store::{self, NewLetter, Settlement, StoredLetter};
-use super::words::{Written, quota::Quota, sign_in::SignIn, sign_up::SignUp, unseen};
+use super::words::confirm::Confirm;
+use super::words::quota::Quota;
+use super::words::sign_in::SignIn;
+use super::words::sign_up::SignUp;
+use super::words::{Written, unseen};
 use super::{DeliveryState, deliver};
 use crate::accounts::{self, Account};
 use crate::db::{self, Db, WriteTx};
@@ -28,6 +32,8 @@ const ZONE: &str = "UTC";
 pub enum Facts {
     /// The alerts of the month are used up.
     Quota { plan: String, limit: i64, resets_at: Time },
+    /// Somebody entered the address for a project's alerts.
+    Confirm { channel: Uuid, project: String, asked_by: String },
     /// Slots fell into a gap of ours.
     Unseen { gap_started_at: Time, gap_ended_at: Time, slots: Vec<Slot> },
     /// A link that signs its reader in.
@@ -83,6 +89,20 @@ pub async fn write_to(
 ) -> Result<()> {
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
     store::create_letter(tx, NewLetter { account_id, recipient: recipient.to_owned(), facts }, now).await
+}
+
+/// Stores the letter that asks an address whether it wants a project's alerts.
+///
+/// # Errors
+/// The database's.
+pub async fn ask_to_confirm(
+    tx: &mut WriteTx,
+    account_id: i64,
+    address: &str,
+    facts: &Facts,
+    now: Time,
+) -> Result<()> {
+    write_to(tx, Some(account_id), address, facts, now).await
 }
 
 /// Sends one batch of due letters; returns how many were looked at.
@@ -154,6 +174,11 @@ impl Facts {
                 let held_in_all = held.len();
                 Quota { plan, limit, resets_at, held, held_in_all, usage_url, zone: ZONE, to, site, now }
                     .written()
+            }
+            Self::Confirm { channel, project, asked_by } => {
+                let url = senders.links.confirm(*channel, to);
+                let (project, asked_by) = (project.as_str(), asked_by.as_str());
+                Confirm { url: &url, to, project, asked_by, site }.written()
             }
             Self::Unseen { gap_started_at, gap_ended_at, slots } => {
                 let slot = |slot: &Slot| unseen::Slot {

@@ -35,6 +35,14 @@ pub enum Action {
     Mute { check: Uuid, channel: Uuid },
     /// Send this channel nothing any more.
     Stop { channel: Uuid },
+    /// Send this channel's alerts to the address it had when the link was made; see [`address_mark`].
+    Confirm { channel: Uuid, address: Uuid },
+}
+
+/// Stands for an address in a link, so that a link made for one address confirms no other.
+pub fn address_mark(address: &str) -> Uuid {
+    let digest = crate::id::digest(&address.to_lowercase());
+    Uuid::from_slice(&digest[..UUID_BYTES]).unwrap_or_default()
 }
 
 impl Action {
@@ -43,13 +51,16 @@ impl Action {
             Self::Pause { .. } => "pause",
             Self::Mute { .. } => "mute",
             Self::Stop { .. } => "stop",
+            Self::Confirm { .. } => "confirm",
         }
     }
 
     fn uuids(self) -> Vec<u8> {
         match self {
             Self::Pause { check: one } | Self::Stop { channel: one } => one.as_bytes().to_vec(),
-            Self::Mute { check, channel } => [check.into_bytes(), channel.into_bytes()].concat(),
+            Self::Mute { check: one, channel: other } | Self::Confirm { channel: one, address: other } => {
+                [one.into_bytes(), other.into_bytes()].concat()
+            }
         }
     }
 }
@@ -86,6 +97,11 @@ impl Links {
         self.signed(Action::Stop { channel })
     }
 
+    /// The link by which the owner of an address agrees to get a channel's alerts.
+    pub fn confirm(&self, channel: Uuid, address: &str) -> String {
+        self.signed(Action::Confirm { channel, address: address_mark(address) })
+    }
+
     /// Reads the last two parts of a link's path; `None` for anything that this site did not sign.
     pub fn verify(&self, verb: &str, token: &str) -> Option<Action> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
@@ -96,6 +112,7 @@ impl Links {
             ("pause", [check], []) => Action::Pause { check: *check },
             ("mute", [check, channel], []) => Action::Mute { check: *check, channel: *channel },
             ("stop", [channel], []) => Action::Stop { channel: *channel },
+            ("confirm", [channel, address], []) => Action::Confirm { channel: *channel, address: *address },
             _ => return None,
         };
         self.mac(action).verify_truncated_left(signature).ok().map(|()| action)
@@ -140,6 +157,11 @@ mod tests {
             (links.pause(CHECK), "pause", Action::Pause { check: CHECK }),
             (links.mute(CHECK, CHANNEL), "mute", Action::Mute { check: CHECK, channel: CHANNEL }),
             (links.unsubscribe(CHANNEL), "stop", Action::Stop { channel: CHANNEL }),
+            (
+                links.confirm(CHANNEL, "Ops@Example.org"),
+                "confirm",
+                Action::Confirm { channel: CHANNEL, address: address_mark("ops@example.org") },
+            ),
         ];
         for (link, said, action) in all {
             let (verb, token) = parts(&link);

@@ -15,10 +15,10 @@ pub mod words;
 use uuid::Uuid;
 
 use crate::checks::json::{Access, CheckJson, Urls};
-use crate::checks::{self, Change, Check, Status, StoredFlip};
+use crate::checks::{self, Change, Check, Reason, Status, StoredFlip};
 use crate::db::{ReadTx, WriteTx, text_enum};
 use crate::error::{Error, Result};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 text_enum! {
     /// Where a delivery stands.
@@ -99,6 +99,46 @@ pub struct LastPing {
     pub exit_status: Option<i64>,
     /// As it was stored: any bytes, at most the body limit.
     pub body: Vec<u8>,
+}
+
+impl Message {
+    /// A message about a check that does not exist, for trying a channel: down, or up where it is only told
+    /// that.
+    pub fn test(channel: Channel, project_name: &str, urls: &Urls, now: Time) -> Self {
+        let (old, new) =
+            if channel.on_down { (Status::Up, Status::Down) } else { (Status::Down, Status::Up) };
+        let reason = if channel.on_down { Reason::Fail } else { Reason::Success };
+        let check = Check::sample("TEST", new, now);
+        let flip = StoredFlip {
+            id: 0,
+            check_id: 0,
+            flipped_at: now,
+            old_status: old,
+            new_status: new,
+            reason,
+            ping_n: None,
+            exit_status: None,
+            expected_at: None,
+            started_at: None,
+            last_success_at: None,
+            blind_ms: Span::ZERO,
+        };
+        let shape = CheckJson::new(&check, Access::Full { channels: String::new() }, urls, 3, now);
+        Self {
+            id: crate::id::uuid(),
+            channel,
+            project_name: project_name.to_owned(),
+            flip,
+            before: None,
+            tells_both: false,
+            last_ping: None,
+            also_down: Vec::new(),
+            also_told: Vec::new(),
+            check_json: serde_json::to_string(&shape).unwrap_or_default(),
+            check,
+            now,
+        }
+    }
 }
 
 /// Whether a change of status is worth a message (DESIGN 4).

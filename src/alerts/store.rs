@@ -34,6 +34,14 @@ statements! {
     FIND_CHANNEL = concat!("SELECT ", channel_columns!(), " FROM channels WHERE id = $1");
     FIND_CHANNEL_BY_UUID = concat!("SELECT ", channel_columns!(), " FROM channels WHERE uuid = $1");
     LIST_CHANNELS = concat!("SELECT ", channel_columns!(), " FROM channels WHERE project_id = $1 ORDER BY id");
+    /// Writes a channel's settings. Zero rows: it is gone, or in another project.
+    UPDATE_CHANNEL = concat!(
+        "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
+         disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+    /// Confirms a channel whose configuration is still the one that was asked about. Zero rows: it changed, or
+    /// is confirmed.
+    VERIFY_CHANNEL = "UPDATE channels SET verified_at = $2 WHERE id = $1 AND config = $3 AND verified_at IS NULL";
+    DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
     NOTE_SENT = "UPDATE channels SET last_sent_at = $2, last_error = '' WHERE id = $1";
@@ -60,10 +68,12 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// A DOWN that waits for quota says nothing once the check is up again.
-    SUPERSEDE_HELD =
+    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
+    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
+    SUPERSEDE_UNSENT =
         "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND state = 'held'";
+         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
+         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
     /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
     /// that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
@@ -110,7 +120,12 @@ statements! {
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
-    FIND_OLDEST_DUE = "SELECT due_at AS at FROM deliveries WHERE state = 'due' ORDER BY due_at, id LIMIT 1";
+    /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
+    FIND_OLDEST_DUE =
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
+         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
+         ORDER BY due_at, id LIMIT 1";
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
@@ -212,6 +227,13 @@ pub struct Settlement {
     pub settled_at: Option<Time>,
 }
 
+impl Settlement {
+    /// The same attempt of a message that needs no other.
+    pub fn superseded(&self, now: Time) -> Self {
+        Self { state: DeliveryState::Superseded, settled_at: Some(now), ..self.clone() }
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
@@ -278,6 +300,24 @@ pub async fn list_channels(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Chann
     Ok(tx.query(LIST_CHANNELS).bind(project_id).all().await?)
 }
 
+/// The channel as it now is: see [`UPDATE_CHANNEL`].
+pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option<Channel>> {
+    let change = tx.change(UPDATE_CHANNEL).bind(new.uuid).bind(new.project_id).bind(new.name.clone());
+    let change = change.bind(new.config.clone()).bind(new.on_down).bind(new.on_up).bind(new.verified_at);
+    Ok(change.maybe().await?)
+}
+
+/// Whether it was this call that confirmed it: see [`VERIFY_CHANNEL`].
+pub async fn verify_channel(tx: &mut WriteTx, channel: &Channel, now: Time) -> Result<bool> {
+    let change = tx.change(VERIFY_CHANNEL).bind(channel.id).bind(now).bind(channel.config.clone());
+    Ok(change.count().await? == 1)
+}
+
+/// Whether the channel was there.
+pub async fn delete_channel(tx: &mut WriteTx, id: i64) -> Result<bool> {
+    Ok(tx.change(DELETE_CHANNEL).bind(id).count().await? == 1)
+}
+
 /// Whether the channel was on: see [`DISABLE_CHANNEL`].
 pub async fn disable_channel(tx: &mut WriteTx, id: i64, why: &str, now: Time) -> Result<bool> {
     Ok(tx.change(DISABLE_CHANNEL).bind(id).bind(now).bind(why.to_owned()).count().await? == 1)
@@ -333,7 +373,7 @@ pub async fn create_delivery(
     now: Time,
 ) -> Result<()> {
     if tells == Status::Up {
-        tx.change(SUPERSEDE_HELD).bind(check.id).bind(channel_id).bind(now).count().await?;
+        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
     }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;

@@ -30,13 +30,19 @@ pub struct Gap {
     pub ended_at: Time,
 }
 
+impl Gap {
+    pub fn length(&self) -> Span {
+        self.ended_at - self.started_at
+    }
+}
+
 /// The time in which a slot's ping, or a run's end, had to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The slot, or the run's start.
     pub expected: Time,
-    from: Time,
-    to: Time,
+    /// Where it begins: gaps that end earlier do not touch it.
+    pub from: Time,
     pub deadline: Time,
     /// Whether it is a run that must end.
     pub is_run: bool,
@@ -45,19 +51,56 @@ pub struct Window {
 /// How much of a window Flatline saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sight {
-    /// The latest gap that touches the window and is long enough to excuse it.
-    pub excused_by: Option<Gap>,
+    /// What excuses silence, where a gap that touches the window is long enough.
+    pub excuse: Option<Excuse>,
     /// Whether the gaps that excuse cover less than half of the window.
     pub mostly_watched: bool,
     /// How long the window was unwatched altogether.
     pub blind: Span,
 }
 
+/// Why silence proves nothing yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excuse {
+    /// The latest gap that could have swallowed the ping, counting those that began while it was waited for.
+    pub gap: Gap,
+    /// Until when the check may be heard again before its slot counts as unseen.
+    pub until: Time,
+}
+
 /// Sets `expected_at` and `deadline_at` from the rest of the state.
 pub fn expect(state: &mut State, rules: &Rules) {
-    state.expected_at = slot(state, rules);
-    let by_slot = state.expected_at.map(|expected| expected + slot_allowance(rules));
-    state.deadline_at = [by_slot, run_deadline(state, rules)].into_iter().flatten().min();
+    let slot = slot_window(state, rules);
+    state.expected_at = slot.map(|slot| slot.expected);
+    state.deadline_at = earlier(run_window(state, rules), slot).map(|window| window.deadline);
+}
+
+/// The window that closes first; `None` while nothing is due. Computed anew: what is stored only orders the
+/// sweep's work.
+pub fn window(state: &State, rules: &Rules) -> Option<Window> {
+    earlier(run_window(state, rules), slot_window(state, rules))
+}
+
+fn earlier(run: Option<Window>, slot: Option<Window>) -> Option<Window> {
+    [run, slot].into_iter().flatten().min_by_key(|window| window.deadline)
+}
+
+fn slot_window(state: &State, rules: &Rules) -> Option<Window> {
+    let expected = slot(state, rules)?;
+    let deadline = expected + slot_allowance(rules);
+    Some(Window { expected, from: expected - EARLY, deadline, is_run: false })
+}
+
+/// The run that is supervised; while the check is down or paused, none is.
+fn run_window(state: &State, rules: &Rules) -> Option<Window> {
+    let supervised = matches!(state.status, Status::New | Status::Up);
+    let started = state.last_start_at.filter(|_| supervised)?;
+    Some(Window { expected: started, from: started, deadline: run_deadline(started, rules), is_run: true })
+}
+
+/// By when a run must have ended: one that was started again may have had that start refused for a floor.
+pub fn run_deadline(started: Time, rules: &Rules) -> Time {
+    started + rules.grace + rules.floor
 }
 
 /// The next slot: only a check that is up is expected.
@@ -82,48 +125,25 @@ fn slot_allowance(rules: &Rules) -> Span {
     }
 }
 
-fn run_deadline(state: &State, rules: &Rules) -> Option<Time> {
-    let supervised = matches!(state.status, Status::New | Status::Up);
-    state.last_start_at.filter(|_| supervised).map(|started| started + rules.grace + rules.floor)
-}
-
-/// The window that the stored deadline closes.
-pub fn window(state: &State, rules: &Rules) -> Option<Window> {
-    let deadline = state.deadline_at?;
-    match (state.last_start_at, state.expected_at) {
-        (Some(started), _) if run_deadline(state, rules) == Some(deadline) => Some(Window {
-            expected: started,
-            from: started,
-            to: started + rules.grace,
-            deadline,
-            is_run: true,
-        }),
-        (_, Some(expected)) => {
-            Some(Window { expected, from: expected - EARLY, to: deadline, deadline, is_run: false })
-        }
-        _ => None,
-    }
-}
-
 impl Window {
-    /// Where the window begins: gaps that end earlier do not touch it.
-    pub fn from(&self) -> Time {
-        self.from
-    }
-
-    /// What `gaps` left to see of this window.
-    pub fn seen_through(&self, gaps: &[Gap]) -> Sight {
-        let touching: Vec<Gap> = gaps
-            .iter()
-            .filter(|gap| gap.ended_at >= self.from && gap.started_at <= self.to)
-            .copied()
-            .collect();
-        let excusing: Vec<Gap> =
-            touching.iter().filter(|gap| gap.ended_at - gap.started_at >= GAP_EXCUSES).copied().collect();
+    /// What `gaps`, in any order, left to see of this window of a check with this grace.
+    pub fn seen_through(&self, gaps: &[Gap], grace: Span) -> Sight {
+        let touching = |until: Time| {
+            gaps.iter().filter(move |gap| gap.ended_at >= self.from && gap.started_at <= until).copied()
+        };
+        let excusing = |until: Time| touching(until).filter(|gap| gap.length() >= GAP_EXCUSES);
+        let latest = excusing(self.deadline).map(|gap| gap.ended_at).max();
+        let until = latest.map(|end| self.deadline.max(end + grace.min(AFTER_GAP)));
+        let excuse = until.and_then(|until| {
+            // A gap that began while the check was waited for could have swallowed its ping just as well.
+            let gap = excusing(until).max_by_key(|gap| gap.ended_at)?;
+            Some(Excuse { gap, until })
+        });
+        let watched = self.deadline - self.from - self.covered(excusing(self.deadline).collect());
         Sight {
-            excused_by: excusing.iter().max_by_key(|gap| gap.ended_at).copied(),
-            mostly_watched: self.covered(excusing).0.saturating_mul(2) < (self.to - self.from).0,
-            blind: self.covered(touching),
+            excuse,
+            mostly_watched: watched.0.saturating_mul(2) > (self.deadline - self.from).0,
+            blind: self.covered(touching(self.deadline).collect()),
         }
     }
 
@@ -133,7 +153,7 @@ impl Window {
         let mut covered = Span::ZERO;
         let mut reached = self.from;
         for gap in gaps {
-            let (start, end) = (gap.started_at.max(reached), gap.ended_at.min(self.to));
+            let (start, end) = (gap.started_at.max(reached), gap.ended_at.min(self.deadline));
             if end > start {
                 covered = covered + (end - start);
                 reached = end;

@@ -1,15 +1,18 @@
 //! Checks: what is watched, how it is expected, and the state machine that decides its status.
 //!
 //! Every change of a check goes through here. Pings decide with [`state::step`] and silence with
-//! [`state::judge`]; both are written under a guard by [`store`], so that whoever comes second finds zero rows
+//! [`silence::judge`]; both are written under a guard by [`store`], so that whoever comes second finds zero rows
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
 pub mod history;
 pub mod json;
 pub mod log;
+pub mod silence;
 pub mod state;
 pub mod store;
+#[cfg(test)]
+mod tests;
 
 pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};
@@ -175,6 +178,23 @@ impl Check {
             grace: self.settings.grace_ms,
             floor: self.floor_ms,
             manual_resume: self.settings.manual_resume,
+        }
+    }
+
+    /// A check that exists nowhere, for trying things on.
+    pub fn sample(name: &str, status: Status, now: Time) -> Self {
+        Self {
+            id: 0,
+            uuid: Uuid::nil(),
+            project_id: 0,
+            account_id: 0,
+            badge_key: Uuid::nil(),
+            created_at: now,
+            rev: 0,
+            settings: Settings { name: name.to_owned(), ..Settings::default() },
+            floor_ms: Span::ZERO,
+            state: State { status, told_status: status, ..State::new() },
+            fault: None,
         }
     }
 

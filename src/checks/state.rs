@@ -1,12 +1,12 @@
 //! The state machine: what a ping, or silence, makes of a check. Pure: no IO, no clock, no SQL.
 //!
-//! [`step`] decides a ping, [`judge`] decides silence; both return the state to write, and `store` writes it
-//! under a guard that holds only while the state they saw is still the live one (`seq`, `rev`, `status`). The
+//! [`step`] decides a ping, and [`judge`](super::silence::judge) decides silence; both return the state to write,
+//! and `store` writes it under a guard that holds only while the state they saw is still the live one (`seq`, `rev`, `status`). The
 //! floor stands in that WHERE once more by itself, so that no decision, however computed, gets past it.
 
 use uuid::Uuid;
 
-use super::deadline::{self, Gap, Rules};
+use super::deadline::{self, Rules};
 use crate::db::text_enum;
 use crate::time::{Span, Time};
 
@@ -163,17 +163,6 @@ pub struct Taken {
     pub flip: Option<Change>,
 }
 
-/// What silence leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing is due; look again at the state's `wake_at`.
-    Later(State),
-    /// The status changes.
-    Flip(State, Change),
-    /// The slot fell into a gap of ours and cannot be judged.
-    Unseen { state: State, slot_at: Time, gap: Gap },
-}
-
 /// The instant, if it can be believed at `now`.
 fn believed(at: Option<Time>, now: Time) -> Option<Time> {
     at.filter(|at| *at <= now + CLOCK_SLACK)
@@ -252,14 +241,18 @@ fn start(state: &State, rules: &Rules, arrival: &Arrival, now: Time) -> Taken {
 
 fn finish(state: &State, rules: &Rules, arrival: &Arrival, signal: Signal, now: Time) -> Taken {
     let same_run = state.last_start_at.is_some() && state.last_start_rid == arrival.rid;
-    let ends_supervision =
-        state.last_start_at.is_some() && (same_run || signal == Signal::Fail || arrival.rid.is_none());
+    let ends_supervision = state.last_start_at.is_some_and(|started| {
+        same_run || signal == Signal::Fail || arrival.rid.is_none() || is_past(state, rules, started, now)
+    });
     let closes = arrival.run_started_at.is_some();
     let new = if signal == Signal::Success { Status::Up } else { Status::Down };
     let floor = if new != state.status || closes || ends_supervision { Floor::Free } else { Floor::Repeat };
 
     let mut taken = draft(state, signal, floor);
-    taken.duration = arrival.run_started_at.map(|started| now - started).filter(|span| *span >= Span::ZERO);
+    taken.duration = arrival
+        .run_started_at
+        .map(|started| now - started)
+        .filter(|span| (Span::ZERO..RUN_LIFE).contains(span));
     if closes {
         taken.run = RunChange::Close;
         taken.state.open_runs -= 1;
@@ -298,7 +291,17 @@ fn finish(state: &State, rules: &Rules, arrival: &Arrival, signal: Signal, now: 
     taken
 }
 
-fn flip(state: &State, at: Time, new: Status, reason: Reason, exit_status: Option<u8>) -> Change {
+/// Whether the run that began at `started` was judged or never will be: a check that goes up again must not go
+/// down for it, once more or at all.
+fn is_past(state: &State, rules: &Rules, started: Time, now: Time) -> bool {
+    match state.status {
+        Status::New | Status::Up => false,
+        Status::Down => deadline::run_deadline(started, rules) <= now,
+        Status::Paused => true,
+    }
+}
+
+pub(super) fn flip(state: &State, at: Time, new: Status, reason: Reason, exit_status: Option<u8>) -> Change {
     Change {
         at,
         old: state.told_status,
@@ -421,53 +424,9 @@ impl State {
             self.flapping_until_at = Some(until.min(now + rules.floor));
         }
         self.rearm(rules);
-    }
-}
-
-/// Decides what silence means at `now`; `gaps` are ours that end within the last window, in any order.
-pub fn judge(state: &State, rules: &Rules, gaps: &[Gap], now: Time) -> Verdict {
-    if state.flapping_until_at.is_some_and(|until| until <= now) {
-        return end_flapping(state, now);
-    }
-    let Some(window) = deadline::window(state, rules).filter(|window| window.deadline <= now) else {
-        return later(state.clone(), state.next_look());
-    };
-    let seen = window.seen_through(gaps);
-    if let Some(gap) = seen.excused_by.filter(|_| !(state.unseen_at.is_some() && seen.mostly_watched)) {
-        let judged_at = window.deadline.max(gap.ended_at + rules.grace.min(deadline::AFTER_GAP));
-        if now < judged_at {
-            return later(state.clone(), Some(judged_at));
+        if rules.schedule.is_none() {
+            // The sweep sets it aside, and reports it, again.
+            self.wake_at = Some(now);
         }
-        let mut next = state.clone();
-        next.unseen_at = Some(gap.ended_at);
-        if window.is_run {
-            (next.last_start_at, next.last_start_rid) = (None, None);
-        }
-        next.rearm(rules);
-        return Verdict::Unseen { state: next, slot_at: window.expected, gap };
     }
-    let reason = if window.is_run { Reason::Run } else { Reason::Timeout };
-    let mut change = flip(state, window.deadline, Status::Down, reason, None);
-    change.blind = seen.blind;
-    change.expected_at = (!window.is_run).then_some(window.expected);
-    change.started_at = window.is_run.then_some(window.expected);
-    let mut next = state.clone();
-    (next.status, next.told_status, next.unseen_at) = (Status::Down, Status::Down, None);
-    next.rearm(rules);
-    Verdict::Flip(next, change)
-}
-
-fn later(state: State, wake_at: Option<Time>) -> Verdict {
-    Verdict::Later(State { wake_at, ..state })
-}
-
-fn end_flapping(state: &State, now: Time) -> Verdict {
-    let mut next = State { flapping_until_at: None, ..state.clone() };
-    next.wake_at = next.next_look();
-    if state.status == state.told_status {
-        return Verdict::Later(next);
-    }
-    let change = flip(state, now, state.status, Reason::Flapping, None);
-    next.told_status = state.status;
-    Verdict::Flip(next, change)
 }

@@ -36,17 +36,18 @@ macro_rules! seen {
     };
 }
 
-/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock.
+/// The floor, judged against the live row: an instant over 60 s ahead of now was written under a wrong clock. A
+/// floor of zero refuses nothing, also where the one before, received later, is a little ahead of this one.
 macro_rules! floor {
     () => {
-        " AND status = $23 AND CASE $24 \
+        " AND status = $23 AND (floor_ms = 0 OR CASE $24 \
              WHEN 'repeat' THEN last_ping_at IS NULL OR last_ping_at + floor_ms <= $25 OR last_ping_at > $25 + 60000 \
              WHEN 'start_again' THEN last_start_at IS NULL OR last_start_at + floor_ms <= $25 OR last_start_at > $25 + 60000 \
              WHEN 'log' THEN last_log_at IS NULL OR last_log_at + floor_ms <= $25 OR last_log_at > $25 + 60000 \
              WHEN 'ignored' THEN last_ignored_at IS NULL OR last_ignored_at + floor_ms <= $25 OR last_ignored_at > $25 + 60000 \
-             WHEN 'start' THEN starts < 6 OR floor_ms = 0 OR starts_since_at IS NULL \
+             WHEN 'start' THEN starts < 6 OR starts_since_at IS NULL \
                  OR starts_since_at + floor_ms <= $25 OR starts_since_at > $25 + 60000 \
-             ELSE TRUE END"
+             ELSE TRUE END)"
     };
 }
 
@@ -96,6 +97,8 @@ statements! {
     TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
+    /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
+    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
     MOVE_FLOORS =
@@ -118,15 +121,17 @@ statements! {
     PURGE_CHECKS = "DELETE FROM checks WHERE deleted_at <= $1";
     /// Checks that the sweep has to look at, oldest first.
     LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 ORDER BY wake_at, id LIMIT $2");
-    /// Checks whose windows reach into a gap and are not decided yet.
+    /// Checks of an account that were neither heard of nor judged since a gap touched their window.
     COUNT_UNDECIDED =
-        "SELECT COUNT(*) AS number FROM checks WHERE wake_at <= $1 AND expected_at <= $2 AND deadline_at >= $3 \
-         AND account_id = $4 AND status = 'up'";
-    /// Checks with an instant that the clock has not reached.
+        "SELECT COUNT(*) AS number FROM checks WHERE account_id = $1 AND deleted_at IS NULL AND status IN ('new', 'up') \
+         AND deadline_at >= $2 AND (expected_at < $3 OR last_start_at < $3)";
+    /// Checks with an instant that the clock has not reached, or put off beyond their deadline.
     LIST_AHEAD = concat!(
-        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND (last_ping_at > $2 OR last_start_at > $2 \
-         OR last_log_at > $2 OR last_ignored_at > $2 OR starts_since_at > $2 OR flips_since_at > $2 \
-         OR unseen_at > $2 OR flapping_until_at > $2 + floor_ms) ORDER BY id LIMIT $3");
+        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND (last_ping_at > $2 OR last_success_at > $2 \
+         OR last_start_at > $2 OR last_log_at > $2 OR last_ignored_at > $2 OR starts_since_at > $2 \
+         OR flips_since_at > $2 OR unseen_at > $2 OR flapping_until_at > $2 + floor_ms OR wake_at > deadline_at \
+         OR EXISTS (SELECT 1 FROM runs WHERE runs.check_id = checks.id AND runs.started_at > $2)) \
+         ORDER BY id LIMIT $3");
     COUNT_BY_ACCOUNT = "SELECT account_id AS id, COUNT(*) AS number FROM checks WHERE deleted_at IS NULL \
          GROUP BY account_id ORDER BY account_id";
     COUNT_RUN_MISMATCHES =
@@ -139,6 +144,8 @@ statements! {
          ON CONFLICT (check_id, rid) DO UPDATE SET started_at = excluded.started_at";
     /// Redeems a run. Zero rows: it was closed already.
     CLOSE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2";
+    /// Takes back what a clock set back left in the future; the check's row is locked.
+    CLAMP_RUNS = "UPDATE runs SET started_at = $2 WHERE check_id = $1 AND started_at > $2";
     LIST_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE check_id = $1 ORDER BY started_at";
     LIST_EXPIRED_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE started_at < $1 ORDER BY check_id, rid LIMIT $2";
     /// Redeems a run that grew too old. Zero rows: it was closed or started anew.
@@ -341,7 +348,9 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
+/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
 pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
     Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
 }
 
@@ -366,16 +375,15 @@ pub async fn purge(tx: &mut WriteTx, deleted_until: Time) -> Result<u64> {
     Ok(tx.change(PURGE_CHECKS).bind(deleted_until).count().await?)
 }
 
-/// How many checks of the account have a window that reaches into the gap and is not decided, looking at those
-/// that the sweep will see until `by`.
+/// How many checks of the account had their window touched by a gap (from `gap_started_at` on, slots up to
+/// `latest_slot`) and were neither heard of since nor judged.
 pub async fn count_undecided(
     tx: &mut ReadTx,
     account_id: i64,
     gap_started_at: Time,
     latest_slot: Time,
-    by: Time,
 ) -> Result<i64> {
-    let query = tx.query(COUNT_UNDECIDED).bind(by).bind(latest_slot).bind(gap_started_at).bind(account_id);
+    let query = tx.query(COUNT_UNDECIDED).bind(account_id).bind(gap_started_at).bind(latest_slot);
     Ok(query.maybe::<Count>().await?.map_or(0, |row| row.number))
 }
 
@@ -400,6 +408,11 @@ pub async fn open_run(tx: &mut WriteTx, check_id: i64, rid: Option<Uuid>, now: T
 
 pub async fn close_run(tx: &mut WriteTx, check_id: i64, rid: Option<Uuid>) -> Result<bool> {
     Ok(tx.change(CLOSE_RUN).bind(check_id).bind(run_key(rid)).count().await? == 1)
+}
+
+pub async fn clamp_runs(tx: &mut WriteTx, check_id: i64, now: Time) -> Result<()> {
+    tx.change(CLAMP_RUNS).bind(check_id).bind(now).count().await?;
+    Ok(())
 }
 
 pub async fn list_runs(tx: &mut ReadTx, check_id: i64) -> Result<Vec<Run>> {

@@ -6,6 +6,8 @@
 mod account;
 mod doctor;
 
+pub use doctor::examine;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::OnceLock;

@@ -41,7 +41,7 @@ table! {
     SITE_URL = "", "Where people reach the site; default `http://` and the listen address. With `https`, cookies are Secure.";
     PING_URL = "", "What ping URLs begin with; default: the site's URL and `/ping`. A host of its own may be used.";
     SMTP_URL = "", "`smtp://` or `smtps://`, with user and password if needed. Unset: mails are written to `outbox/*.eml` in the data folder.";
-    MAIL_FROM = "", "Sender of mails; default `flatline@` and the site's host.";
+    MAIL_FROM = "", "Sender of mails; default `flatline@` and the site's host, `localhost` where that is a number.";
     TRUSTED_PROXIES = "", "Networks (comma-separated) whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.";
     CLIENT_IP_HEADER = "", "Header in which a trusted proxy names the caller, such as `X-Real-IP`; only where the proxy overwrites it.";
     SIGNUP = "open", "`open` or `closed`: whether strangers may make accounts.";
@@ -114,6 +114,12 @@ impl Settings {
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))
             .unwrap_or_else(|| "localhost".to_owned());
+        // An address alone is no domain that mail can come from.
+        let mail_host = if host.trim_matches(|c| c == '[' || c == ']').parse::<std::net::IpAddr>().is_ok() {
+            "localhost"
+        } else {
+            host.as_str()
+        };
         let plans = Plans::load(source.optional("PLANS_FILE").as_deref().map(std::path::Path::new))
             .map_err(|sentence| error("PLANS_FILE", sentence))?;
         let log = source.text("LOG");
@@ -128,7 +134,7 @@ impl Settings {
             ping_url: source.url("PING_URL", || format!("{site_url}/ping"))?,
             site_url,
             smtp_url: source.optional("SMTP_URL"),
-            mail_from: source.optional("MAIL_FROM").unwrap_or_else(|| format!("flatline@{host}")),
+            mail_from: source.optional("MAIL_FROM").unwrap_or_else(|| format!("flatline@{mail_host}")),
             trusted_proxies: source.networks("TRUSTED_PROXIES")?,
             client_ip_header: source.header("CLIENT_IP_HEADER")?,
             signup_open: source.one_of("SIGNUP", &[("open", true), ("closed", false)])?,
@@ -294,7 +300,7 @@ mod tests {
         let settings = read(&[]).unwrap();
         assert_eq!(settings.site_url, "http://127.0.0.1:8000");
         assert_eq!(settings.ping_url, "http://127.0.0.1:8000/ping");
-        assert_eq!(settings.mail_from, "flatline@127.0.0.1");
+        assert_eq!(settings.mail_from, "flatline@localhost");
         assert_eq!(settings.ping_body_limit, Some(100_000));
         assert_eq!(settings.sweep_interval, Span::seconds(1));
         assert_eq!(settings.log_filter, "info");

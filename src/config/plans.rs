@@ -118,7 +118,8 @@ impl Plans {
         Self(plans.into_iter().map(|plan| (plan.name.clone(), plan)).collect())
     }
 
-    /// The built-in plans with the changes of `file`, if there is one. A new plan starts from `free`.
+    /// The built-in plans with the changes of `file`, if there is one. A new plan starts from the
+    /// built-in `free`.
     ///
     /// # Errors
     /// A sentence with file, line and key.
@@ -131,9 +132,10 @@ impl Plans {
     fn parse(text: &str) -> Result<Self, String> {
         let changes: BTreeMap<String, Changes> =
             toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-        let mut plans = Self::built_in();
+        let built_in = Self::built_in();
+        let mut plans = built_in.clone();
         for (name, change) in changes {
-            let base = plans.0.get(&name).or_else(|| plans.0.get("free")).cloned();
+            let base = built_in.get(&name).or_else(|| built_in.get("free")).cloned();
             let mut plan = base.ok_or("there is no plan to start from")?;
             plan.name.clone_from(&name);
             change.apply(&mut plan);

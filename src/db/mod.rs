@@ -73,6 +73,12 @@ impl WriteTx {
         Change::new(&mut self.0.0, statement)
     }
 
+    /// Starts a query whose rows nobody else can write until this transaction ends; they are locked in the
+    /// query's order, which a change of many rows does not keep to.
+    pub fn lock(&mut self, statement: &'static Statement) -> Query<'_> {
+        Query::locking(&mut self.0.0, statement)
+    }
+
     /// Makes the transaction durable; its locks are free afterwards.
     ///
     /// # Errors
@@ -94,7 +100,7 @@ impl Db {
         Ok(ReadTx(match &self.0 {
             Engine::Sqlite { reader, .. } => Conn::Sqlite(reader.begin().await?),
             Engine::Postgres(pool) => {
-                Conn::Postgres(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+                Conn::Postgres(begin(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
             }
         }))
     }
@@ -106,7 +112,7 @@ impl Db {
     pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
         Ok(WriteTx(ReadTx(match &self.0 {
             Engine::Sqlite { writer, .. } => Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Engine::Postgres(pool) => Conn::Postgres(pool.begin().await?),
+            Engine::Postgres(pool) => Conn::Postgres(begin(pool, "BEGIN").await?),
         })))
     }
 
@@ -136,11 +142,23 @@ impl Db {
     }
 }
 
+/// Begins on a task of its own. Where a caller goes away before the answer came (a request that its client gave
+/// up), the driver would hand the connection to the next one with a transaction open that it does not know of,
+/// perhaps a read-only one.
+async fn begin(
+    pool: &Pool<Postgres>,
+    statement: &'static str,
+) -> sqlx::Result<Transaction<'static, Postgres>> {
+    let pool = pool.clone();
+    let begun = tokio::spawn(async move { pool.begin_with(statement).await });
+    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+}
+
 /// An error that may hold one of the database's.
 pub trait AsDatabase {
     fn as_database(&self) -> Option<&sqlx::Error>;
 
-    /// Whether the engine ended the transaction only because another was in its way.
+    /// Whether the transaction failed only because another was in its way, and may run again at once.
     fn asks_to_retry(&self) -> bool {
         self.as_database().is_some_and(|error| fault(error) == Fault::Conflict)
     }
@@ -158,5 +176,10 @@ impl AsDatabase for crate::error::Error {
             Self::Database(error) => Some(error),
             _ => None,
         }
+    }
+
+    fn asks_to_retry(&self) -> bool {
+        matches!(self, Self::Outdated)
+            || self.as_database().is_some_and(|error| fault(error) == Fault::Conflict)
     }
 }

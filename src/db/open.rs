@@ -133,6 +133,9 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .acquire_timeout(PATIENCE)
         .idle_timeout(None)
         .max_lifetime(None)
+        // Some errors (a full disk) make the engine end the transaction by itself; the driver goes on counting it
+        // as open and could not begin another one, so such a connection is replaced.
+        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
         .connect_with(options.clone())
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
@@ -153,7 +156,12 @@ async fn open_postgres(url: &url::Url) -> Result<Db, OpenError> {
     let options = PgConnectOptions::from_str(url.as_str())
         .map_err(|source| OpenError::Connect { engine, source })?
         .application_name("flatline")
-        .options([("statement_timeout", STATEMENT_TIMEOUT), ("idle_in_transaction_session_timeout", "60s")])
+        .options([
+            ("statement_timeout", STATEMENT_TIMEOUT),
+            ("idle_in_transaction_session_timeout", "60s"),
+            // Two that migrate at once give each other notices, which are nobody's business.
+            ("client_min_messages", "warning"),
+        ])
         .statement_cache_capacity(256);
     let pool = PgPoolOptions::new()
         .max_connections(POSTGRES_CONNECTIONS)

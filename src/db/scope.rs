@@ -3,7 +3,7 @@
 //! These are macros and not functions that take an async closure, because the futures of such functions cannot
 //! be shown to be `Send` while the closure borrows (rust-lang/rust#110338), and every handler and job must be.
 
-/// How often a write is tried when the engine asks for it (deadlock, serialisation failure).
+/// How often a write is tried when another was in its way (deadlock, serialisation failure, outdated).
 pub const WRITE_ATTEMPTS: u32 = 5;
 
 /// `read!(db, |tx| work)`: runs `work`, an expression that gives a `Result`, on one consistent snapshot. Inside
@@ -21,7 +21,7 @@ macro_rules! read {
 }
 
 /// `write!(db, |tx| work)`: runs `work`, an expression that gives a `Result`, in one write transaction: durable
-/// when the whole is `Ok`, undone otherwise, run again where the engine broke a deadlock by it.
+/// when the whole is `Ok`, undone otherwise, run again where it failed only because another was in its way.
 macro_rules! write {
     ($db:expr, |$tx:ident| $work:expr) => {{
         let mut attempt = 1;

@@ -2,7 +2,9 @@
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Arguments, Encode, FromRow, Postgres, Sqlite, Transaction, Type};
+use sqlx::{
+    Arguments, AssertSqlSafe, Encode, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, Transaction, Type,
+};
 
 use super::Conn;
 
@@ -60,14 +62,14 @@ impl<'c> Bound<'c> {
         .expect("the values bound here encode without fail");
     }
 
-    async fn all<R: FromSql>(self, sql: &'static str) -> sqlx::Result<Vec<R>> {
+    async fn all<R: FromSql>(self, sql: SqlStr) -> sqlx::Result<Vec<R>> {
         match self {
             Self::Sqlite(tx, arguments) => sqlx::query_as_with(sql, arguments).fetch_all(&mut **tx).await,
             Self::Postgres(tx, arguments) => sqlx::query_as_with(sql, arguments).fetch_all(&mut **tx).await,
         }
     }
 
-    async fn maybe<R: FromSql>(self, sql: &'static str) -> sqlx::Result<Option<R>> {
+    async fn maybe<R: FromSql>(self, sql: SqlStr) -> sqlx::Result<Option<R>> {
         match self {
             Self::Sqlite(tx, arguments) => {
                 sqlx::query_as_with(sql, arguments).fetch_optional(&mut **tx).await
@@ -78,7 +80,7 @@ impl<'c> Bound<'c> {
         }
     }
 
-    async fn count(self, sql: &'static str) -> sqlx::Result<u64> {
+    async fn count(self, sql: SqlStr) -> sqlx::Result<u64> {
         Ok(match self {
             Self::Sqlite(tx, arguments) => {
                 sqlx::query_with(sql, arguments).execute(&mut **tx).await?.rows_affected()
@@ -95,13 +97,13 @@ macro_rules! bound_statement {
         $(#[$meta])*
         #[must_use = "a statement does nothing until it is asked for its rows"]
         pub struct $name<'c> {
-            text: &'static str,
+            text: SqlStr,
             bound: Bound<'c>,
         }
 
         impl<'c> $name<'c> {
             pub(super) fn new(conn: &'c mut Conn, statement: &'static Statement) -> Self {
-                Self { text: statement.text, bound: Bound::on(conn) }
+                Self { text: statement.text.into_sql_str(), bound: Bound::on(conn) }
             }
 
             /// Gives the next parameter its value: the first call fills `$1`.
@@ -137,6 +139,20 @@ bound_statement!(
     /// A statement that writes; its row count is the guard's verdict.
     Change
 );
+
+impl<'c> Query<'c> {
+    /// A query that keeps others from writing the rows it gives, one after the other in its order. SQLite has one
+    /// writer, which nobody gets in the way of.
+    pub(super) fn locking(conn: &'c mut Conn, statement: &'static Statement) -> Self {
+        let text = match conn {
+            Conn::Sqlite(_) => statement.text.into_sql_str(),
+            Conn::Postgres(_) => {
+                AssertSqlSafe(format!("{} FOR NO KEY UPDATE", statement.text)).into_sql_str()
+            }
+        };
+        Self { text, bound: Bound::on(conn) }
+    }
+}
 
 impl Change<'_> {
     /// Runs it and says how many rows it changed.

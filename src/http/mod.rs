@@ -3,8 +3,11 @@
 //! Handlers read the clock once, open one transaction, call a verb, and shape its outcome. Request logs name the
 //! route's pattern and a request id, never the path or query, which hold secrets.
 
+pub mod address;
 pub mod api;
 pub mod badge;
+pub mod body;
+pub mod connection;
 pub mod ops;
 pub mod ping;
 pub mod project_metrics;
@@ -14,8 +17,11 @@ pub mod web;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request};
-use axum::http::{HeaderName, HeaderValue, Response, header};
+use axum::http::{HeaderName, HeaderValue, Response, StatusCode, Version, header};
+use axum::middleware::{self, Next};
+use tower::util::MapRequest;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -24,6 +30,7 @@ use tracing::Span as LogSpan;
 
 use crate::app::App;
 use crate::id;
+use address::PingAddress;
 
 /// The header that carries a request's id, ours in answers and logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -37,8 +44,19 @@ impl MakeRequestId for FreshId {
     }
 }
 
-/// All routes of the program.
+/// All routes of the program, pings also under an address of their own if there is one.
 pub fn router(app: Arc<App>) -> Router {
+    let pings = PingAddress::of(&app.settings.ping_url, &app.settings.site_url);
+    let routes = routes(app);
+    match pings {
+        None => routes,
+        // Around the routes, since a layer of theirs comes after one was chosen.
+        Some(pings) => Router::new()
+            .fallback_service(MapRequest::new(routes, move |request: Request| pings.rewrite(request))),
+    }
+}
+
+fn routes(app: Arc<App>) -> Router {
     Router::new()
         .merge(ops::routes())
         .merge(ping::routes())
@@ -48,6 +66,7 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(web::routes())
         .fallback(web::not_found)
         .with_state(app)
+        .layer(middleware::from_fn(require_host))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),
@@ -70,7 +89,16 @@ pub fn router(app: Arc<App>) -> Router {
         )
         // A caller's own request id is not taken over: it could not be told from ours.
         .layer(SetRequestIdLayer::new(REQUEST_ID, FreshId))
-        .layer(axum::middleware::map_request(drop_request_id))
+        .layer(middleware::map_request(drop_request_id))
+}
+
+/// In HTTP/1.1 a request names its host, once (RFC 9112 3.2): whoever stands between could read another one.
+async fn require_host(request: Request, next: Next) -> Response<Body> {
+    let named = request.headers().get_all(header::HOST).iter().count();
+    if named > 1 || (named == 0 && request.version() == Version::HTTP_11) {
+        return reply::text(StatusCode::BAD_REQUEST, "name the host, once");
+    }
+    next.run(request).await
 }
 
 async fn drop_request_id<B>(mut request: Request<B>) -> Request<B> {

@@ -1,23 +1,21 @@
 //! The ping route: `{P}<uuid>` or `{P}<ping key>/<slug>`, with `/start /fail /log /<exit status>` (`CONTRACT` 2).
 //!
-//! Any method counts, OPTIONS excepted. The body is read before the clock is, kept up to the limit and read to
+//! Any method counts, OPTIONS excepted; one in small letters is none. The body is read before the clock is, kept up to the limit and read to
 //! its end; a connection cut before that records nothing. The answer comes once the ping is durable.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{ConnectInfo, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
-use super::reply;
+use super::{body, reply};
 use crate::accounts::{self, Project};
 use crate::app::App;
 use crate::caller;
@@ -29,8 +27,10 @@ use crate::pings::{self, Outcome, Ping, USER_AGENT_CHARS};
 use crate::provision::{Provisioned, provision};
 use crate::recorder::Unavailable;
 
-/// A body whose next piece takes longer than this is given up.
-const BODY_IDLE: Duration = Duration::from_secs(30);
+/// The longest slug, in bytes (`CONTRACT` 1).
+const SLUG_MAX: usize = 100;
+/// Names what a ping may be sent with; any other method in capitals counts too.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 const NO_STORE: &str = "max-age=0, no-cache, no-store, must-revalidate, private";
 
 pub fn routes() -> Router<Arc<App>> {
@@ -84,23 +84,32 @@ enum Found {
 async fn ping(
     State(app): State<Arc<App>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Path(address): Path<String>,
+    address: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
     if request.method() == Method::OPTIONS {
         return with_cors(StatusCode::NO_CONTENT.into_response());
     }
+    if request.method().as_str().bytes().any(|byte| byte.is_ascii_lowercase()) {
+        app.metrics.refused("method");
+        return no_method();
+    }
+    // A path that is no UTF-8 names nothing.
+    let Ok(Path(address)) = address else {
+        app.metrics.refused("unknown");
+        return BadAddress::NotFound.into_response();
+    };
     let (parts, body) = request.into_parts();
     let query = Query::read(parts.uri.query());
     let (found, (signal, exit_status), rid) = match resolve(&app, &address, &query).await {
         Ok(resolved) => resolved,
         Err(response) => return response,
     };
-    let body = match read_body(body, app.settings.ping_body_limit).await {
+    let body = match body::read(body, app.settings.ping_body_limit).await {
         Ok(body) => body,
-        Err(response) => {
+        Err(bad) => {
             app.metrics.refused("body");
-            return response;
+            return with_cors(bad.into_response());
         }
     };
     let from = caller::caller(peer.ip(), &parts.headers, &app.proxies);
@@ -124,6 +133,12 @@ async fn ping(
         }
         Found::ToMake(project) => make(&app, &project, &slug_of(&address), ping).await,
     }
+}
+
+fn no_method() -> Response {
+    let mut response = with_cors(reply::text(StatusCode::METHOD_NOT_ALLOWED, "no such method"));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(METHODS));
+    response
 }
 
 type Resolved = (Found, (Signal, Option<u8>), Option<Uuid>);
@@ -188,7 +203,7 @@ fn slug_of(path: &str) -> String {
 async fn make(app: &App, project: &Project, slug: &str, ping: Ping) -> Response {
     let ids = (id::uuid(), id::uuid());
     let made: Result<(Outcome, StatusCode), Error> = db::write!(app.db, |tx| {
-        let account = app.account(tx, project.account_id).await?;
+        let account = app.lock_account(tx, project.account_id).await?;
         let (check, status) = match provision(tx, &account, project.id, slug, ids, ping.received_at).await? {
             Provisioned::Made(check) => (check, StatusCode::CREATED),
             Provisioned::Found(check) => (check, StatusCode::OK),
@@ -265,9 +280,9 @@ fn address_of(path: &str) -> Result<Address, BadAddress> {
     let by_uuid = canonical_uuid(segments[0]).map(Target::Uuid);
     let (target, action) = match (segments.as_slice(), by_uuid) {
         ([_] | [_, ""], Some(target)) => (Some(target), None),
-        ([_, action], Some(target)) if action_of(action).is_some() => (Some(target), Some(*action)),
-        ([key, slug], _) => (slug_target(key, slug), None),
-        ([key, slug, action], _) => (slug_target(key, slug), Some(*action)),
+        ([_, action], Some(target)) => (Some(target), Some(*action)),
+        ([key, slug], None) => (slug_target(key, slug), None),
+        ([key, slug, action], None) => (slug_target(key, slug), Some(*action)),
         _ => (None, None),
     };
     let target = target.ok_or(BadAddress::NotFound)?;
@@ -281,7 +296,7 @@ fn address_of(path: &str) -> Result<Address, BadAddress> {
 fn slug_target(ping_key: &str, slug: &str) -> Option<Target> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let is_plain = |text: &str| !text.is_empty() && text.bytes().all(plain);
-    (is_plain(ping_key) && is_plain(slug))
+    (is_plain(ping_key) && is_plain(slug) && slug.len() <= SLUG_MAX)
         .then(|| Target::Slug { ping_key: ping_key.to_owned(), slug: slug.to_owned() })
 }
 
@@ -334,24 +349,6 @@ impl Query {
             }
         }
         read
-    }
-}
-
-/// The body up to `limit` bytes; what comes after is read and thrown away.
-async fn read_body(mut body: Body, limit: Option<usize>) -> Result<Vec<u8>, Response> {
-    let limit = limit.unwrap_or(usize::MAX);
-    let mut kept = Vec::new();
-    loop {
-        let frame = match tokio::time::timeout(BODY_IDLE, body.frame()).await {
-            Ok(Some(Ok(frame))) => frame,
-            Ok(None) => return Ok(kept),
-            Ok(Some(Err(_))) => return Err(reply::text(StatusCode::BAD_REQUEST, "incomplete body")),
-            Err(_) => return Err(reply::text(StatusCode::REQUEST_TIMEOUT, "the body took too long")),
-        };
-        if let Some(piece) = frame.data_ref() {
-            let room = limit - kept.len();
-            kept.extend_from_slice(&piece[..piece.len().min(room)]);
-        }
     }
 }
 

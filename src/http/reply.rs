@@ -31,6 +31,7 @@ pub fn failure(error: &Error) -> Response {
     tracing::error!(%error, "a request failed");
     match error {
         Error::Database(error) if fault(error) != Fault::Statement => unavailable(),
+        Error::Outdated => unavailable(),
         _ => internal(),
     }
 }

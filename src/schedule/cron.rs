@@ -54,10 +54,7 @@ pub(super) fn parse(text: &str) -> Result<(Calendar, Rule), ScheduleError> {
         seconds: Bits::one(0),
     };
     if calendar.first_from(0).is_none() {
-        return Err(ScheduleError::new(format!(
-            "The day of month field {day:?} with the month field {month:?} is a day that no year has, so it never \
-             runs. To switch the check off, pause the check instead."
-        )));
+        return Err(never(day, month, weekday));
     }
     let follows_real_time = minute.starts_with('*') || hour.starts_with('*');
     Ok((calendar, if follows_real_time { Rule::RealTime } else { Rule::Once }))
@@ -94,10 +91,11 @@ fn wrong_count(fields: &[&str]) -> ScheduleError {
             "{:?} does not belong to the five fields ({ORDER}): choose the time zone beside them instead.",
             shortened(setting)
         ),
-        [_, _, _, _, _, sixth] if sixth.starts_with(|c: char| c.is_ascii_digit() || c == '*' || c == '?') => {
+        [_, _, _, _, _, sixth] if sixth.starts_with(|c: char| c.is_ascii_digit() || "*?".contains(c)) => {
+            let sixth = shortened(sixth);
             format!(
-                "There is a sixth field {sixth:?}: write the five fields {ORDER}. If the first one is meant as seconds, \
-             leave it out; seconds are not awaited."
+                "There is a sixth field {sixth:?}: write the five fields {ORDER}. If the first one is meant as \
+                 seconds, leave it out; seconds are not awaited."
             )
         }
         [_, _, _, _, _, rest, ..] => format!(
@@ -106,6 +104,15 @@ fn wrong_count(fields: &[&str]) -> ScheduleError {
         ),
         _ => format!("A cron schedule has five fields ({ORDER}); this has {count}."),
     })
+}
+
+fn never(day: &str, month: &str, weekday: &str) -> ScheduleError {
+    let [day, month, weekday] = [day, month, weekday].map(shortened);
+    let both = if weekday == "*" { String::new() } else { format!(" and the day of week field {weekday:?}") };
+    ScheduleError::new(format!(
+        "The day of month field {day:?} with the month field {month:?}{both} is a day that no year has, so it never \
+         runs. To switch the check off, pause the check instead."
+    ))
 }
 
 fn days(day: &str, weekday: &str) -> Result<Days, ScheduleError> {
@@ -120,14 +127,9 @@ fn days(day: &str, weekday: &str) -> Result<Days, ScheduleError> {
     }
     for item in weekday.split(',') {
         if let Some((name, nth)) = item.split_once('#') {
-            let nth = match nth {
-                "1" | "2" | "3" | "4" | "5" => usize::from(nth.as_bytes()[0] - b'1'),
-                _ => {
-                    return Err(
-                        WEEKDAY.wrong(item, "write 1 to 5 after the #, as in MON#2 for the second Monday")
-                    );
-                }
-            };
+            let hint = "write 1 to 5 after the #, as in MON#2 for the second Monday";
+            let nth = ["1", "2", "3", "4", "5"].iter().position(|written| *written == nth);
+            let nth = nth.ok_or_else(|| WEEKDAY.wrong(item, hint))?;
             days.nth[nth] = days.nth[nth].or(one_weekday(item, name)?);
         } else if let Some(name) = item.strip_suffix(['l', 'L']) {
             days.last = days.last.or(one_weekday(item, name)?);

@@ -10,8 +10,8 @@ pub mod unseen;
 pub mod witness;
 
 use crate::alerts;
-use crate::checks::state::{Verdict, judge};
-use crate::checks::{self, Check, Gap, Reason, deadline};
+use crate::checks::silence::{Verdict, judge};
+use crate::checks::{self, Check, Gap, Reason, Rules, deadline};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::Result;
 use crate::time::{Span, Time};
@@ -44,16 +44,22 @@ pub async fn due(tx: &mut ReadTx, now: Time) -> Result<Vec<Check>> {
 /// # Errors
 /// The database's; then none of them was touched.
 pub async fn sweep(tx: &mut WriteTx, due: &[Check], now: Time) -> Result<Swept> {
-    let mut due: Vec<&Check> = due.iter().collect();
-    due.sort_by_key(|check| check.id);
-    let from = due.iter().filter_map(|check| deadline::window(&check.state, &check.rules()));
-    let gaps = match from.map(|window| window.from()).min() {
+    let mut due: Vec<(&Check, Rules)> = due.iter().map(|check| (check, check.rules())).collect();
+    due.sort_by_key(|(check, _)| check.id);
+    let windows = due.iter().filter_map(|(check, rules)| deadline::window(&check.state, rules));
+    let gaps = match windows.map(|window| window.from).min() {
         Some(from) => store::list_gaps(tx, from).await?,
         None => Vec::new(),
     };
     let mut swept = Swept::default();
-    for check in due {
-        sweep_one(tx, check, &gaps, now, &mut swept).await?;
+    for (check, rules) in &due {
+        if rules.schedule.is_none() {
+            let why = check.settings.schedule().err().unwrap_or_default();
+            checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
+            swept.set_aside.push((check.id, why));
+        } else {
+            sweep_one(tx, check, rules, &gaps, now, &mut swept).await?;
+        }
     }
     Ok(swept)
 }
@@ -61,22 +67,12 @@ pub async fn sweep(tx: &mut WriteTx, due: &[Check], now: Time) -> Result<Swept> 
 async fn sweep_one(
     tx: &mut WriteTx,
     check: &Check,
+    rules: &Rules,
     gaps: &[Gap],
     now: Time,
     swept: &mut Swept,
 ) -> Result<()> {
-    if let Err(why) = check.settings.schedule() {
-        checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
-        swept.set_aside.push((check.id, why));
-        return Ok(());
-    }
-    match judge(&check.state, &check.rules(), gaps, now) {
-        Verdict::Later(state) if state.wake_at.is_some_and(|at| at <= now) => {
-            // Looked at again and again it would keep the sweep from ever ending.
-            let why = "its deadline has passed, but no slot or run belongs to it".to_owned();
-            checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
-            swept.set_aside.push((check.id, why));
-        }
+    match judge(&check.state, rules, gaps, now) {
         Verdict::Later(state) => {
             checks::store::turn(tx, check, &state).await?;
         }
@@ -88,7 +84,7 @@ async fn sweep_one(
         }
         Verdict::Unseen { state, slot_at, gap } => {
             if checks::store::turn(tx, check, &state).await? {
-                store::create_unseen(tx, check.account_id, check.id, slot_at, gap, now).await?;
+                store::create_unseen(tx, check, slot_at, gap, now).await?;
                 swept.unseen += 1;
             }
         }

@@ -1,6 +1,6 @@
 //! SQL of the tables `witness`, `gaps` and `unseen`.
 
-use crate::checks::Gap;
+use crate::checks::{Check, Gap};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::Result;
 use crate::time::Time;
@@ -12,12 +12,19 @@ statements! {
     /// Moves the stamp on. Zero rows: another process did, and notes the gap if there was one.
     MOVE_STAMP = "UPDATE witness SET stamped_at = $1 WHERE id = 1 AND stamped_at = $2";
     CREATE_GAP = "INSERT INTO gaps (started_at, ended_at) VALUES ($1, $2)";
+    /// Lengthens the gap that began at an instant. Zero rows: none did.
+    EXTEND_GAP = "UPDATE gaps SET ended_at = $2 WHERE started_at = $1";
+    /// Takes back what a clock set back left in the future; a gap wholly there never was.
+    CUT_GAPS = "UPDATE gaps SET ended_at = $1 WHERE ended_at > $1";
+    DROP_GAPS_AHEAD = "DELETE FROM gaps WHERE started_at >= $1";
     /// Gaps that end at or after an instant, oldest first.
     LIST_GAPS = "SELECT started_at, ended_at FROM gaps WHERE ended_at >= $1 ORDER BY ended_at";
     PRUNE_GAPS = "DELETE FROM gaps WHERE ended_at < $1";
     CREATE_UNSEEN =
         "INSERT INTO unseen (account_id, check_id, slot_at, gap_started_at, gap_ended_at, marked_at) \
          VALUES ($1, $2, $3, $4, $5, $6)";
+    /// When an account was last told of slots in gaps that end after an instant.
+    FIND_LAST_TOLD = "SELECT MAX(told_at) AS told_at FROM unseen WHERE account_id = $1 AND gap_ended_at >= $2";
     /// The gaps of which accounts were not told yet.
     LIST_UNTOLD_ACCOUNTS =
         "SELECT account_id, MIN(gap_started_at) AS gap_started_at, MAX(gap_ended_at) AS gap_ended_at FROM unseen \
@@ -75,6 +82,11 @@ pub struct Unseen {
 }
 
 #[derive(sqlx::FromRow)]
+struct Told {
+    told_at: Option<Time>,
+}
+
+#[derive(sqlx::FromRow)]
 struct Stamp {
     stamped_at: Time,
 }
@@ -93,8 +105,18 @@ pub async fn move_stamp(tx: &mut WriteTx, seen: Time, now: Time) -> Result<bool>
     Ok(tx.change(MOVE_STAMP).bind(now).bind(seen).count().await? == 1)
 }
 
-pub async fn create_gap(tx: &mut WriteTx, gap: Gap) -> Result<()> {
-    tx.change(CREATE_GAP).bind(gap.started_at).bind(gap.ended_at).count().await?;
+/// Notes a gap, or lengthens the one that began at the same instant.
+pub async fn note_gap(tx: &mut WriteTx, gap: Gap) -> Result<()> {
+    if tx.change(EXTEND_GAP).bind(gap.started_at).bind(gap.ended_at).count().await? == 0 {
+        tx.change(CREATE_GAP).bind(gap.started_at).bind(gap.ended_at).count().await?;
+    }
+    Ok(())
+}
+
+/// Takes back the part of all gaps that the clock has not reached.
+pub async fn cut_gaps(tx: &mut WriteTx, now: Time) -> Result<()> {
+    tx.change(DROP_GAPS_AHEAD).bind(now).count().await?;
+    tx.change(CUT_GAPS).bind(now).count().await?;
     Ok(())
 }
 
@@ -108,15 +130,19 @@ pub async fn prune_gaps(tx: &mut WriteTx, before: Time) -> Result<u64> {
 
 pub async fn create_unseen(
     tx: &mut WriteTx,
-    account_id: i64,
-    check_id: i64,
+    check: &Check,
     slot_at: Time,
     gap: Gap,
     now: Time,
 ) -> Result<()> {
-    let change = tx.change(CREATE_UNSEEN).bind(account_id).bind(check_id).bind(slot_at);
+    let change = tx.change(CREATE_UNSEEN).bind(check.account_id).bind(check.id).bind(slot_at);
     change.bind(gap.started_at).bind(gap.ended_at).bind(now).count().await?;
     Ok(())
+}
+
+pub async fn find_last_told(tx: &mut ReadTx, account_id: i64, ending_from: Time) -> Result<Option<Time>> {
+    let row = tx.query(FIND_LAST_TOLD).bind(account_id).bind(ending_from).maybe::<Told>().await?;
+    Ok(row.and_then(|row| row.told_at))
 }
 
 pub async fn list_untold_accounts(tx: &mut ReadTx) -> Result<Vec<UntoldAccount>> {

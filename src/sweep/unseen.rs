@@ -1,15 +1,20 @@
 //! One message for each account whose slots fell into a gap of ours.
+//!
+//! It waits until the last slot that the gap touched is settled, but no longer than an hour after the gap; what
+//! is settled later, because its grace is longer, follows together, not one by one.
 
 use super::store::{self, Untold};
 use crate::alerts::letters::{self, Facts, Slot};
 use crate::checks;
-use crate::checks::deadline::AFTER_GAP;
 use crate::db::WriteTx;
 use crate::error::Result;
 use crate::time::{Span, Time};
 
-/// The message waits for the last slot of the gap to be settled, but no longer than this after the gap.
+/// The first message about a gap waits no longer than this after it.
 const TELL_WITHIN: Span = Span::hours(1);
+/// Nor does the next wait longer than this after the one before.
+const TELL_AGAIN_WITHIN: Span = Span::hours(24);
+/// A slot so soon after a gap may have had its ping before the end of it.
 const EARLY: Span = Span::seconds(60);
 
 /// Writes the account's letter if it is due; returns whether it did. It lists every slot not told before.
@@ -17,20 +22,13 @@ const EARLY: Span = Span::seconds(60);
 /// # Errors
 /// The database's.
 pub async fn tell_account(tx: &mut WriteTx, account: &store::UntoldAccount, now: Time) -> Result<bool> {
-    let gap_end = account.gap_ended_at;
-    if now < gap_end + TELL_WITHIN {
-        let by = gap_end + TELL_WITHIN + AFTER_GAP;
-        let open = checks::store::count_undecided(
-            tx,
-            account.account_id,
-            account.gap_started_at,
-            gap_end + EARLY,
-            by,
-        )
-        .await?;
-        if open > 0 {
-            return Ok(false);
-        }
+    let (gap_start, gap_end) = (account.gap_started_at, account.gap_ended_at);
+    let told = store::find_last_told(tx, account.account_id, gap_start).await?;
+    let latest = told.map_or(gap_end + TELL_WITHIN, |at| at + TELL_AGAIN_WITHIN);
+    if now < latest
+        && checks::store::count_undecided(tx, account.account_id, gap_start, gap_end + EARLY).await? > 0
+    {
+        return Ok(false);
     }
     let untold = store::list_untold(tx, account.account_id).await?;
     let mut slots: Vec<Untold> = Vec::with_capacity(untold.len());

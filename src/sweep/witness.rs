@@ -50,7 +50,7 @@ pub async fn stamp(tx: &mut WriteTx, now: Time) -> Result<Stamped> {
         return Ok(Stamped::Regular);
     }
     let gap = Gap { started_at: seen, ended_at: now };
-    store::create_gap(tx, gap).await?;
+    store::note_gap(tx, gap).await?;
     Ok(Stamped::AfterGap(gap))
 }
 
@@ -59,10 +59,7 @@ pub async fn stamp(tx: &mut WriteTx, now: Time) -> Result<Stamped> {
 /// # Errors
 /// The database's.
 pub async fn note_outage(tx: &mut WriteTx, gap: Gap) -> Result<()> {
-    if gap.ended_at - gap.started_at < STALE_AFTER {
-        return Ok(());
-    }
-    store::create_gap(tx, gap).await
+    if gap.length() < STALE_AFTER { Ok(()) } else { store::note_gap(tx, gap).await }
 }
 
 async fn clamp(tx: &mut WriteTx, now: Time) -> Result<u64> {
@@ -76,9 +73,11 @@ async fn clamp(tx: &mut WriteTx, now: Time) -> Result<u64> {
             let Some(check) = checks::store::lock(tx, seen.id).await? else { continue };
             let mut state = check.state.clone();
             state.clamp(&check.rules(), now);
+            checks::store::clamp_runs(tx, check.id, now).await?;
             clamped += u64::from(checks::store::turn(tx, &check, &state).await?);
         }
     }
+    store::cut_gaps(tx, now).await?;
     alerts::store::clamp(tx, alerts::deliver::LEASE, now).await?;
     Ok(clamped)
 }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const LINES: usize = 300;
+const LINES: usize = 200;
 const SLOTS: usize = 4;
 const ZONES: [&str; 4] = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"];
 /// Plain days, both changes in each zone, a leap day, an end of the year.

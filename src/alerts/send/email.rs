@@ -25,6 +25,11 @@ pub fn config(address: &Address) -> String {
     serde_json::json!({ "address": address.as_str() }).to_string()
 }
 
+/// The address in a configuration of this kind.
+pub fn address_of(config: &str) -> Option<String> {
+    serde_json::from_str(config).ok().map(|Config { address }| address)
+}
+
 fn check(config: &str) -> Result<Checked, String> {
     let Config { address } =
         serde_json::from_str(config).map_err(|_| "Address: it is missing.".to_owned())?;

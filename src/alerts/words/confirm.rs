@@ -4,10 +4,8 @@
 //! quotation marks, and out of subject and preview.
 
 use super::clean::one_line;
-use super::clock::long;
 use super::notice::{Action, Notice};
 use super::{Written, named};
-use crate::time::Span;
 
 const PROJECT_CHARS: usize = 60;
 
@@ -15,7 +13,6 @@ const PROJECT_CHARS: usize = 60;
 #[derive(Clone, Debug)]
 pub struct Confirm<'a> {
     pub url: &'a str,
-    pub good_for: Span,
     /// The address that is asked.
     pub to: &'a str,
     pub project: &'a str,
@@ -43,7 +40,6 @@ impl Confirm<'_> {
                     one_line(self.asked_by, 254),
                     self.to
                 ),
-                format!("The link is good for {}.", long(self.good_for)),
                 "If you do not want them, do nothing.".to_owned(),
             ],
             action: Some(Action { label: "Confirm this address", url: self.url.to_owned() }),

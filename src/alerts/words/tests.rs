@@ -107,6 +107,17 @@ fn silence_tells_what_was_expected_how_late_it_is_and_what_was_good_last() {
 }
 
 #[test]
+fn a_check_with_slots_knows_its_next_one_while_it_is_down() {
+    let mut message = silent();
+    let settings = &mut message.check.settings;
+    (settings.kind, settings.schedule) = (Kind::Cron, "30 2,8,14,20 * * *".to_owned());
+    let facts = alert(&message).facts;
+    let words = "Every day at 02:30, 08:30, 14:30 and 20:30, Europe/Berlin, 45 min grace";
+    assert_eq!(facts[0], Fact { label: "Schedule", values: vec![words.to_owned()] });
+    assert_eq!(facts[1], Fact { label: "Next expected", values: vec!["08:30".to_owned()] });
+}
+
+#[test]
 fn times_are_those_of_the_check_s_zone() {
     let mut message = silent();
     message.check.settings.zone = "America/New_York".to_owned();
@@ -282,7 +293,6 @@ fn an_address_is_asked_without_the_sender_s_words_in_the_subject() {
     let project = format!("Win a prize at https://evil.example/ {}", "x".repeat(100));
     let letter = confirm::Confirm {
         url: "https://watch.example.org/channels/confirm/TOKEN",
-        good_for: Span::hours(72),
         to: "oncall@example.org",
         project: &project,
         asked_by: "alice@example.org",
@@ -292,7 +302,6 @@ fn an_address_is_asked_without_the_sender_s_words_in_the_subject() {
     assert_eq!(written.subject, "Confirm this address for alerts from watch.example.org");
     let shown = written.text.split('"').nth(1).unwrap();
     assert_eq!(shown.chars().count(), 60);
-    assert!(written.text.contains("The link is good for 3 days."));
 }
 
 #[test]

@@ -61,8 +61,8 @@ impl Unseen<'_> {
         }
         if undecided.is_some() {
             paragraphs.push(
-                "Those still to be judged have time left to report. You get no second letter about them: if one \
-                 stays silent, its page shows it as not seen."
+                "Those still to be judged have time left to report. If one stays silent, its page shows it as \
+                 not seen."
                     .to_owned(),
             );
         }

@@ -89,7 +89,7 @@ pub async fn create(
     let made: Result<(StatusCode, CheckJson), ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-        let account = app.account(tx, opened.project.account_id).await?;
+        let account = app.lock_account(tx, opened.project.account_id).await?;
         let mut settings = Settings::default();
         spec.apply(&mut settings, version.0);
         let project_id = opened.project.id;

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use crate::db::AsDatabase;
 use crate::error::Error;
 use crate::http::reply;
 
@@ -43,12 +44,16 @@ impl From<sqlx::Error> for ApiFailure {
     }
 }
 
-impl crate::db::AsDatabase for ApiFailure {
+impl AsDatabase for ApiFailure {
     fn as_database(&self) -> Option<&sqlx::Error> {
         match self {
-            Self::Other(Error::Database(error)) => Some(error),
+            Self::Other(error) => error.as_database(),
             _ => None,
         }
+    }
+
+    fn asks_to_retry(&self) -> bool {
+        matches!(self, Self::Other(error) if error.asks_to_retry())
     }
 }
 

@@ -10,6 +10,7 @@ pub mod checks;
 pub mod failure;
 pub mod flips;
 pub mod pings;
+pub mod schedules;
 pub mod service;
 pub mod spec;
 
@@ -69,6 +70,12 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/{version}/checks/{check}/pings/{n}/body", of_check("GET", None, get(pings::body)))
         .route("/api/{version}/checks/{check}/flips/", of_check("GET", Some("GET"), get(flips::list)))
         .route("/api/{version}/channels/", endpoint("GET", get(channels::list)))
+        .route(
+            "/api/{version}/channels/{channel}",
+            endpoint("DELETE, GET, PUT", get(channels::read).put(channels::write).delete(channels::delete)),
+        )
+        .route("/api/{version}/channels/{channel}/test", endpoint("POST", post(channels::test)))
+        .route("/api/{version}/schedules/preview", endpoint("GET", get(schedules::preview)))
         .route("/api/{version}/badges/", endpoint("GET", get(badges::list)))
         .route("/api/{version}/status/", get(service::status))
         .route("/api/{version}/metrics/", get(service::metrics))

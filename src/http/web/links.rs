@@ -13,7 +13,9 @@ use axum::response::Response;
 use axum::routing::get;
 
 use super::{WebFailure, page};
-use crate::alerts::{self, links::Action};
+use crate::alerts;
+use crate::alerts::links::{Action, address_mark};
+use crate::alerts::send::email;
 use crate::app::App;
 use crate::checks;
 use crate::db;
@@ -56,6 +58,9 @@ async fn act(
             Named::Mute(check, channel) => {
                 alerts::store::unassign(tx, check.id, channel.id).await?;
             }
+            Named::Confirm(channel) => {
+                alerts::store::verify_channel(tx, channel, now).await?;
+            }
             Named::Stop(channel) => {
                 alerts::store::disable_channel(tx, channel.id, "turned off by a link in a mail", now).await?;
             }
@@ -71,6 +76,7 @@ enum Named {
     Pause(checks::Check),
     Mute(checks::Check, alerts::Channel),
     Stop(alerts::Channel),
+    Confirm(alerts::Channel),
 }
 
 impl Named {
@@ -83,6 +89,16 @@ impl Named {
                 checks::store::find(tx, check).await?.ok_or(Error::NotFound)?,
                 alerts::store::find_channel_by_uuid(tx, channel).await?.ok_or(Error::NotFound)?,
             ),
+            Action::Confirm { channel, address } => {
+                let channel =
+                    alerts::store::find_channel_by_uuid(tx, channel).await?.ok_or(Error::NotFound)?;
+                let is_asked =
+                    email::address_of(&channel.config).is_some_and(|now| address_mark(&now) == address);
+                if !is_asked {
+                    return Err(Error::NotFound);
+                }
+                Self::Confirm(channel)
+            }
             Action::Stop { channel } => {
                 Self::Stop(alerts::store::find_channel_by_uuid(tx, channel).await?.ok_or(Error::NotFound)?)
             }
@@ -98,6 +114,7 @@ impl Named {
                 let (check, channel) = (check.display_name(), &channel.name);
                 (format!("Tell {channel} nothing more about “{check}”? Other checks go on."), "Mute")
             }
+            Self::Confirm(channel) => (format!("Get alerts at {}?", channel.name), "Yes, send alerts"),
             Self::Stop(channel) => {
                 (format!("Send no more alerts to {}? Nobody is told there any more.", channel.name), "Stop")
             }
@@ -106,6 +123,7 @@ impl Named {
 
     fn done(&self) -> String {
         match self {
+            Self::Confirm(channel) => format!("Alerts now go to {}.", channel.name),
             Self::Pause(check) => format!("“{}” is paused.", check.display_name()),
             Self::Mute(check, channel) => {
                 format!("{} hears nothing more about “{}”.", channel.name, check.display_name())

@@ -67,6 +67,14 @@ impl Client {
         Self { key: None, ..self.clone() }
     }
 
+    /// The same client speaking HTTP/2 from the first byte, over one connection.
+    pub fn speaking_http_2(&self) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the tests are the stranger that calls")]
+        let builder = reqwest::Client::builder();
+        let http = builder.no_proxy().http2_prior_knowledge().build().expect("a client can be built");
+        Self { http, ..self.clone() }
+    }
+
     /// The same client speaking to another base URL.
     pub fn at(&self, base: &str) -> Self {
         Self { base: base.to_owned(), ..self.clone() }

@@ -7,13 +7,16 @@
 mod client;
 mod process;
 mod receiver;
+mod wire;
 
-pub use client::{Answer, Client};
-
+pub use client::{Answer, Client, uuid_of};
+pub use process::{Process, program};
 pub use receiver::Receiver;
+pub use wire::Wire;
 
 use std::sync::Arc;
 
+use flatline::alerts::{self, Channel, NewChannel};
 use flatline::app::App;
 use flatline::config::Settings;
 use flatline::db::{self, Db};
@@ -21,7 +24,7 @@ use flatline::mail::Address;
 use flatline::recorder::Worker;
 use flatline::signup::{self, Applicant, NewAccount};
 use flatline::time::{Clock, Span, Time};
-use flatline::{http, serve};
+use flatline::{accounts, http, serve};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -226,6 +229,26 @@ impl World {
         folder.map(text).collect()
     }
 
+    /// Another channel of the owner's project that hears of DOWN and UP.
+    pub async fn channel(&self, kind: &'static str, config: &serde_json::Value) -> Channel {
+        let now = self.clock.now();
+        let mut tx = self.app.db.begin_write().await.expect("a write");
+        let key = accounts::find_key(&mut tx, &self.owner.api_key).await.expect("a read").expect("a key");
+        let new = NewChannel {
+            uuid: flatline::id::uuid(),
+            project_id: key.project_id,
+            kind,
+            name: String::new(),
+            config: config.to_string(),
+            on_down: true,
+            on_up: true,
+            verified_at: Some(now),
+        };
+        let channel = alerts::store::create_channel(&mut tx, new, now).await.expect("it can be made");
+        tx.commit().await.expect("it is stored");
+        channel
+    }
+
     /// Another account.
     pub async fn sign_up(&self, email: &str, plan: &str) -> NewAccount {
         sign_up(&self.app, email, Some(plan)).await
@@ -246,7 +269,8 @@ async fn start(place: &Place, clock: &Clock, changes: &[(String, String)]) -> (A
     (app, Client::new(&format!("http://{address}")), Running { accepting, recording })
 }
 
-async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
+/// Makes an account, as the command line does.
+pub async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
     let applicant = Applicant {
         email: Address::parse(email).expect("an address"),
         password_hash: None,

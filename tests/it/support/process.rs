@@ -2,6 +2,7 @@
 //! is left after it was killed.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -9,10 +10,11 @@ use tokio::process::{Child, Command};
 
 use super::{Client, Place};
 
-/// A running `flatline serve`; killed with the test.
+/// A running `flatline serve`; killed with the test. What it logged is shown if the test fails.
 pub struct Process {
     child: Child,
     pub client: Client,
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 /// The program with a place's settings and nothing else of ours in its environment.
@@ -35,7 +37,11 @@ pub fn program(place: &Place, changes: &[(&str, &str)]) -> Command {
 impl Process {
     /// Starts it and waits until it says where it listens.
     pub async fn start(place: &Place, changes: &[(&str, &str)]) -> Self {
-        let mut command = program(place, changes);
+        Self::of(program(place, changes)).await
+    }
+
+    /// The same for a command that ends in the program.
+    pub async fn of(mut command: Command) -> Self {
         let mut child = command.arg("serve").stderr(Stdio::piped()).spawn().expect("the program starts");
         let stderr = child.stderr.take().expect("it is piped");
         let mut lines = BufReader::new(stderr).lines();
@@ -51,13 +57,25 @@ impl Process {
         })
         .await
         .expect("it says where it listens within a minute");
-        // Its later words are read, so that it never blocks on a full pipe, and shown if the test fails.
+        // Its later words are read, so that it never blocks on a full pipe.
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let keeping = Arc::clone(&said);
         tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
-                eprintln!("{line}");
+                keeping.lock().expect("no test panics while it holds it").push(line);
             }
         });
-        Self { child, client: Client::new(&format!("http://{address}")) }
+        Self { child, client: Client::new(&format!("http://{address}")), said }
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
+    /// What it logged since it listens.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().expect("no test panics while it holds it").clone()
     }
 
     /// Ends it as a power cut does.
@@ -67,9 +85,16 @@ impl Process {
 
     /// Ends it in order, and waits for its end.
     pub async fn terminate(&mut self) -> std::process::ExitStatus {
-        let id = self.child.id().expect("it runs");
-        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+        let sent = Command::new("kill").args(["-TERM", &self.id().to_string()]).status().await;
         assert!(sent.expect("kill is there").success());
         self.child.wait().await.expect("it ends")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the process said:\n{}", self.said().join("\n"));
+        }
     }
 }

@@ -1,0 +1,13 @@
+//! Races: every guard of DESIGN 2 with callers that come at the same moment, counting winners.
+//!
+//! Each race runs on SQLite, on PostgreSQL and on PostgreSQL with three processes, some rounds as a rule and 100
+//! with `tests/run --long`, and ends with the doctor finding every counter in agreement with its rows.
+
+mod deliver;
+mod edits;
+pub mod ground;
+mod limits;
+mod locks;
+mod pings;
+pub mod rows;
+mod sweep;
