@@ -1,4 +1,4 @@
-//! SQL of the tables `channels`, `check_channels`, `deliveries` and `letters`.
+//! SQL of the tables `channels`, `check_channels` and `deliveries`.
 
 use uuid::Uuid;
 
@@ -119,7 +119,6 @@ statements! {
     /// Takes back what a clock set back left in the future.
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
-    CLAMP_LETTERS = "UPDATE letters SET due_at = $1, claimed_until_at = $1 WHERE state = 'due' AND due_at > $1";
     /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
     FIND_OLDEST_DUE =
         "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
@@ -136,19 +135,6 @@ statements! {
     LIST_ALSO_TOLD =
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \
          ON channels.id = deliveries.channel_id WHERE deliveries.flip_id = $1 AND channels.id <> $2 ORDER BY channels.id";
-    CREATE_LETTER =
-        "INSERT INTO letters (uuid, account_id, recipient, facts, due_at, created_at) VALUES ($1, $2, $3, $4, $5, $5)";
-    LIST_CLAIMABLE_LETTERS = concat!(
-        "SELECT id, uuid, account_id, recipient, facts, attempts, created_at FROM letters WHERE ",
-        claimable!(), " ORDER BY due_at, id LIMIT $2");
-    /// Claim: leases one letter. Zero rows: another worker has it, or it is settled.
-    CLAIM_LETTER = concat!(
-        "UPDATE letters SET claim = $2, claimed_until_at = $3, attempts = attempts + 1 WHERE id = $4 AND ", claimable!());
-    /// Settles an attempt; a letter that is done with keeps no facts, which may hold a link that signs in. Zero
-    /// rows: the lease ran out and another worker has the letter now.
-    SETTLE_LETTER =
-        "UPDATE letters SET facts = CASE WHEN $3 = 'due' THEN facts ELSE '' END, state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
-         claimed_until_at = NULL WHERE id = $1 AND claim = $2";
 }
 
 /// A delivery as a worker sees it.
@@ -193,27 +179,6 @@ pub struct Held {
     pub id: i64,
     pub tells: Status,
     pub told_status: Status,
-}
-
-/// A letter to be sent.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub struct StoredLetter {
-    pub id: i64,
-    pub uuid: Uuid,
-    pub account_id: Option<i64>,
-    pub recipient: String,
-    /// What it tells, as JSON.
-    pub facts: String,
-    pub attempts: i64,
-    pub created_at: Time,
-}
-
-/// A letter about to be stored.
-#[derive(Clone, Debug)]
-pub struct NewLetter {
-    pub account_id: Option<i64>,
-    pub recipient: String,
-    pub facts: String,
 }
 
 /// How an attempt ended, as it is written.
@@ -450,11 +415,10 @@ pub async fn count_held(tx: &mut ReadTx, account_id: i64) -> Result<i64> {
     Ok(tx.query(COUNT_HELD).bind(account_id).maybe::<Number>().await?.map_or(0, |row| row.number))
 }
 
-/// Takes back every instant of deliveries and letters that the clock has not reached, after it was set back.
+/// Takes back every instant of deliveries that the clock has not reached, after it was set back.
 pub async fn clamp(tx: &mut WriteTx, lease: Span, now: Time) -> Result<()> {
     tx.change(CLAMP_DUE).bind(now).count().await?;
     tx.change(CLAMP_CLAIMS).bind(now).bind(now + lease).count().await?;
-    tx.change(CLAMP_LETTERS).bind(now).count().await?;
     Ok(())
 }
 
@@ -487,26 +451,4 @@ pub async fn list_also_down(tx: &mut ReadTx, project_id: i64, check_id: i64) -> 
 pub async fn list_also_told(tx: &mut ReadTx, flip_id: i64, channel_id: i64) -> Result<Vec<String>> {
     let rows = tx.query(LIST_ALSO_TOLD).bind(flip_id).bind(channel_id).all::<Named>().await?;
     Ok(rows.into_iter().map(|row| if row.name.is_empty() { row.kind } else { row.name }).collect())
-}
-
-pub async fn create_letter(tx: &mut WriteTx, new: NewLetter, now: Time) -> Result<()> {
-    let change = tx.change(CREATE_LETTER).bind(crate::id::uuid()).bind(new.account_id).bind(new.recipient);
-    change.bind(new.facts).bind(now).count().await?;
-    Ok(())
-}
-
-pub async fn list_claimable_letters(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<StoredLetter>> {
-    Ok(tx.query(LIST_CLAIMABLE_LETTERS).bind(now).bind(limit).all().await?)
-}
-
-/// Whether the letter was still free: see [`CLAIM_LETTER`].
-pub async fn claim_letter(tx: &mut WriteTx, id: i64, token: Uuid, until: Time, now: Time) -> Result<bool> {
-    Ok(tx.change(CLAIM_LETTER).bind(now).bind(token).bind(until).bind(id).count().await? == 1)
-}
-
-/// Whether the lease was still held: see [`SETTLE_LETTER`].
-pub async fn settle_letter(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlement) -> Result<bool> {
-    let change =
-        tx.change(SETTLE_LETTER).bind(id).bind(token).bind(settlement.state).bind(settlement.outcome.clone());
-    Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
 }

@@ -79,5 +79,6 @@ async fn clamp(tx: &mut WriteTx, now: Time) -> Result<u64> {
     }
     store::cut_gaps(tx, now).await?;
     alerts::store::clamp(tx, alerts::deliver::LEASE, now).await?;
+    alerts::letters::store::clamp(tx, now).await?;
     Ok(clamped)
 }

@@ -94,7 +94,7 @@ fn parse(letter: &[u8]) -> Message<'_> {
 }
 
 /// A header as it stands in the letter.
-fn raw<'a>(letter: &'a Message<'_>, name: &str) -> &'a str {
+fn raw<'a>(letter: &'a Message<'_>, name: &'a str) -> &'a str {
     letter.header_raw(name).unwrap_or_default().trim()
 }
 

@@ -130,12 +130,12 @@ pub fn down(flip: &StoredFlip, wall: &Wall) -> String {
     }
 }
 
-/// `Every day at 02:30, Europe/Riga`: a schedule as a sentence of its own.
-pub fn schedule(check: &Check) -> String {
-    check.settings.schedule().map_or_else(
-        |_| "A schedule that cannot be read".to_owned(),
-        |schedule| capital(&schedule.in_words()),
-    )
+/// `Every day at 02:30`: a schedule as a sentence of its own, with its zone where that is not the reader's.
+pub fn schedule(check: &Check, wall: &Wall) -> String {
+    let Ok(schedule) = check.settings.schedule() else { return "A schedule that cannot be read".to_owned() };
+    let words = capital(&schedule.in_words());
+    let here = format!(", {}", wall.zone_name());
+    words.strip_suffix(&here).map(str::to_owned).unwrap_or(words)
 }
 
 /// The text with a capital letter at its beginning.

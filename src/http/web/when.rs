@@ -45,9 +45,8 @@ impl Wall {
         Self { zone: Zone::parse(zone).unwrap_or_else(|_| Zone::utc()), now }
     }
 
-    /// The wall of another zone at the same instant.
-    pub fn in_zone(&self, zone: &str) -> Self {
-        Self::new(zone, self.now)
+    pub fn zone_name(&self) -> &str {
+        self.zone.name()
     }
 
     /// Days since a common day: equal for instants of one day on this wall.

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::bars::Bars;
 use crate::alerts::words::clock::short;
+use crate::alerts::words::name_of;
 use crate::checks::history::{self, store as history_store};
 use crate::checks::{self, Check, Kind, StoredFlip};
 use crate::db::ReadTx;
@@ -98,7 +99,7 @@ fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wal
     let standing = standing.get(&check.id);
     let shown = Shown::of(&check, wall);
     let (settings, state) = (&check.settings, &check.state);
-    let name = check.display_name();
+    let name = name_of(&check);
     let last_at = [state.last_ping_at, state.last_start_at].into_iter().flatten().max();
     Row {
         uuid: check.uuid,
@@ -107,7 +108,7 @@ fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wal
         shown,
         since: shown::since(&check, shown, standing, wall),
         reason: shown::reason(&check, shown, standing, wall),
-        schedule: shown::schedule(&check),
+        schedule: shown::schedule(&check, wall),
         grace: grace(settings),
         bars,
         last: last_at.map(|at| wall.stamp(at)),

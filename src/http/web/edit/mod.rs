@@ -23,6 +23,7 @@ use super::mark::Mark;
 use super::shell::Shell;
 use super::visitor::{Need, Opened, Posted, Visitor};
 use super::{WebFailure, page, to};
+use crate::alerts::words::name_of;
 use crate::alerts::{self, Channel};
 use crate::app::App;
 use crate::checks::{self, Check, Created, Settings};
@@ -124,7 +125,7 @@ fn render(app: &App, visitor: &Visitor, around: Around, draft: Draft, now: Time)
         Some(check) => (
             format!("/checks/{}/edit", check.uuid),
             format!("/checks/{}", check.uuid),
-            format!("Edit “{}”", check.display_name()),
+            format!("Edit “{}”", name_of(check)),
         ),
         None => {
             (format!("/projects/{project}/new-check"), format!("/projects/{project}"), "New check".to_owned())
@@ -242,7 +243,7 @@ async fn slug_taken(
     let other = found.iter().find(|check| Some(check.id) != own);
     Ok(other.map(|other| Complaint {
         field: "slug",
-        words: format!("“{}” has this slug already. Take another.", other.display_name()),
+        words: format!("“{}” has this slug already. Take another.", name_of(other)),
     }))
 }
 

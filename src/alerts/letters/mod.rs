@@ -2,11 +2,13 @@
 //! deliveries, so that a mail server's bad day costs none; they are no alerts and no quota counts them. A row
 //! holds the facts; they are worded when the letter is sent, outside any transaction.
 
+pub mod store;
+
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::send::{Outcome, Senders, email};
-use super::store::{self, NewLetter, Settlement, StoredLetter};
+use super::store::Settlement;
 use super::words::confirm::Confirm;
 use super::words::quota::Quota;
 use super::words::sign_in::SignIn;
@@ -19,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::id;
 use crate::mail::{Address, Letter};
 use crate::time::{Clock, Span, Time};
+use store::{NewLetter, StoredLetter};
 
 const BATCH: i64 = 20;
 /// A letter that no attempt could bring home in this time is given up.
@@ -88,7 +91,7 @@ pub async fn write_to(
     now: Time,
 ) -> Result<()> {
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
-    store::create_letter(tx, NewLetter { account_id, recipient: recipient.to_owned(), facts }, now).await
+    store::create(tx, NewLetter { account_id, recipient: recipient.to_owned(), facts }, now).await
 }
 
 /// Stores the letter that asks an address whether it wants a project's alerts.
@@ -111,8 +114,7 @@ pub async fn ask_to_confirm(
 /// The database's.
 pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize> {
     let now = clock.now();
-    let due: Result<Vec<StoredLetter>> =
-        db::read!(db, |tx| store::list_claimable_letters(tx, now, BATCH).await);
+    let due: Result<Vec<StoredLetter>> = db::read!(db, |tx| store::list_claimable(tx, now, BATCH).await);
     let due = due?;
     for letter in &due {
         send(db, senders, clock, letter).await?;
@@ -123,12 +125,12 @@ pub async fn run_once(db: &Db, senders: &Senders, clock: &Clock) -> Result<usize
 async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) -> Result<()> {
     let (now, token) = (clock.now(), id::uuid());
     let until = now + deliver::LEASE;
-    let ours: Result<bool> = db::write!(db, |tx| store::claim_letter(tx, letter.id, token, until, now).await);
+    let ours: Result<bool> = db::write!(db, |tx| store::claim(tx, letter.id, token, until, now).await);
     if !ours? {
         return Ok(());
     }
     let held: Result<Vec<(String, Time)>> = db::read!(db, |tx| match letter.account_id {
-        Some(account_id) => store::list_held_names(tx, account_id).await,
+        Some(account_id) => super::store::list_held_names(tx, account_id).await,
         None => Ok(Vec::new()),
     });
     let outcome = match mail(senders, letter, &held?, now) {
@@ -136,8 +138,7 @@ async fn send(db: &Db, senders: &Senders, clock: &Clock, letter: &StoredLetter) 
         Err(why) => Outcome::Failed { why },
     };
     let settlement = settlement(letter, &outcome, clock.now());
-    let settled: Result<bool> =
-        db::write!(db, |tx| store::settle_letter(tx, letter.id, token, &settlement).await);
+    let settled: Result<bool> = db::write!(db, |tx| store::settle(tx, letter.id, token, &settlement).await);
     settled?;
     let result = settlement.state.word();
     tracing::info!(letter = %letter.uuid, result, outcome = %settlement.outcome, "letter");
