@@ -6,6 +6,7 @@
 
 mod account;
 pub mod assets;
+mod check;
 mod checks;
 mod edit;
 mod failure;
@@ -58,6 +59,13 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/projects/{project}/bulk", post(checks::change))
         .route("/projects/{project}/restore", post(checks::restore))
         .route("/projects/{project}/new-check", get(edit::show_new).post(edit::create))
+        .route("/checks/{check}", get(check::show))
+        .route("/checks/{check}/pause", post(check::pause))
+        .route("/checks/{check}/resume", post(check::resume))
+        .route("/checks/{check}/copy", post(check::copy))
+        .route("/checks/{check}/delete", post(check::delete))
+        .route("/checks/{check}/log/{n}", get(check::show_body))
+        .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
         .route("/static/{file}", get(assets::serve))
         .merge(links::routes())

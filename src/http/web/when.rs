@@ -62,9 +62,24 @@ impl Wall {
         self.zone.instant(date.at(0, 0, 0, 0))
     }
 
-    /// `March 2026`.
+    /// The first instant of the month on this wall.
+    pub fn month_begins(&self, at: Time) -> Time {
+        let date = self.zone.local(at).clock().date();
+        self.zone.instant(date.first_of_month().at(0, 0, 0, 0))
+    }
+
+    /// `26`, with its month (`26 Mar`) on the first of one, or where asked.
+    pub fn short_date(&self, at: Time, with_month: bool) -> String {
+        let clock = self.zone.local(at).clock();
+        let form = if with_month || clock.day() <= 1 { "%-d %b" } else { "%-d" };
+        clock.strftime(form).to_string()
+    }
+
+    /// `March`, with the year where it is another one.
     pub fn month(&self, at: Time) -> String {
-        self.zone.local(at).clock().strftime("%B %Y").to_string()
+        let (clock, now) = (self.zone.local(at).clock(), self.zone.local(self.now).clock());
+        let form = if clock.year() == now.year() { "%B" } else { "%B %Y" };
+        clock.strftime(form).to_string()
     }
 
     /// `26 March`, with the year where it is another one.

@@ -218,6 +218,19 @@ impl World {
         token
     }
 
+    /// Makes a user a member of the owner's project.
+    pub async fn add_member(&self, email: &str, role: accounts::Role) {
+        let now = self.clock.now();
+        let mut tx = self.app.db.begin_write().await.expect("a write");
+        let project =
+            accounts::store::find_project_by_uuid(&mut tx, self.owner.project).await.expect("a read");
+        let user =
+            accounts::store::find_user_by_email(&mut tx, email).await.expect("a read").expect("a user");
+        let project = project.expect("a project").id;
+        accounts::store::create_member(&mut tx, project, user.id, role, now).await.expect("a member");
+        tx.commit().await.expect("it is stored");
+    }
+
     /// The mails written so far, where no mail server is set.
     pub async fn outbox(&self) -> Vec<String> {
         let Ok(folder) = std::fs::read_dir(self.place.folder.path().join("outbox")) else {

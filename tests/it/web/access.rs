@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use flatline::accounts::{self, Role};
+use flatline::accounts::Role;
 use serde_json::json;
 
 use super::browser::Browser;
@@ -41,8 +41,15 @@ const TABLE: &[Line] = &[
     ("POST", "/projects/{project}/restore", &[("at", "1")], [404, 404, 404, 403, 404, 303]),
     ("GET", "/projects/{project}/new-check", &[], [200, 200, 200, 403, 404, 303]),
     ("POST", "/projects/{project}/new-check", &[], [422, 422, 422, 403, 404, 303]),
+    ("GET", "/checks/{check}", &[], [200, 200, 200, 200, 404, 303]),
+    ("POST", "/checks/{check}/pause", &[], [303, 303, 303, 403, 404, 303]),
+    ("POST", "/checks/{check}/resume", &[], [303, 303, 303, 403, 404, 303]),
+    ("POST", "/checks/{check}/copy", &[], [303, 303, 303, 403, 404, 303]),
+    ("GET", "/checks/{check}/log/{n}", &[], [200, 200, 200, 200, 404, 303]),
+    ("GET", "/checks/{check}/log/{n}/body", &[], [200, 200, 200, 200, 404, 303]),
     ("GET", "/checks/{check}/edit", &[], [200, 200, 200, 403, 404, 303]),
     ("POST", "/checks/{check}/edit", &[], [422, 422, 422, 403, 404, 303]),
+    ("POST", "/checks/{check}/delete", &[], [303, 303, 303, 403, 404, 303]),
     ("GET", "/static/{file}", &[], [404; 6]),
     ("GET", "/mail/{verb}/{token}", &[], [404; 6]),
     ("POST", "/mail/{verb}/{token}", &[], [404; 6]),
@@ -83,29 +90,31 @@ async fn world() -> World {
     for email in &CAST[1..] {
         world.sign_up(email, "free").await;
     }
-    let now = world.app.clock.now();
-    let mut tx = world.app.db.begin_write().await.expect("a write");
-    let project = accounts::store::find_project_by_uuid(&mut tx, world.owner.project).await.expect("read");
-    let project = project.expect("a project").id;
     for (email, role) in CAST[1..4].iter().zip([Role::Manager, Role::Member, Role::Readonly]) {
-        let user = accounts::store::find_user_by_email(&mut tx, email).await.expect("read").expect("a user");
-        accounts::store::create_member(&mut tx, project, user.id, role, now).await.expect("a member");
+        world.add_member(email, role).await;
     }
-    tx.commit().await.expect("stored");
     world
+}
+
+/// The route with what it names filled in.
+fn path(world: &World, route: &str, check: &str) -> String {
+    route
+        .replace("{project}", &world.owner.project.to_string())
+        .replace("{check}", check)
+        .replace("{n}", "1")
+        .replace("{session}", "00000000-0000-4000-8000-000000000000")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_the_cast_gets_what_the_table_says() {
     let world = world().await;
-    let check = world.client.check(&json!({"name": "watched"})).await;
     let mut wrong = Vec::new();
     for (method, route, fields, statuses) in TABLE {
-        let path = route
-            .replace("{project}", &world.owner.project.to_string())
-            .replace("{check}", &check)
-            .replace("{session}", "00000000-0000-4000-8000-000000000000");
         for (who, expected) in statuses.iter().enumerate() {
+            // A check for each attempt, since some end it.
+            let check = world.client.check(&json!({"name": "watched"})).await;
+            assert_eq!(world.client.ping_with(&check, "", b"output").await.status, 200);
+            let path = path(&world, route, &check);
             let (browser, from) = match CAST.get(who) {
                 Some(email) => (Browser::signed_in(&world, email).await, "/account"),
                 None => (Browser::new(&world), "/sign-in"),
@@ -134,8 +143,7 @@ async fn no_form_is_taken_without_the_token_of_this_very_browser() {
     // Links in mails carry a signature in the place of a token.
     for (_, route, fields, _) in TABLE.iter().filter(|line| line.0 == "POST" && !line.1.starts_with("/mail/"))
     {
-        let path = route.replace("{project}", &world.owner.project.to_string()).replace("{check}", &check);
-        let path = path.replace("{session}", "00000000-0000-4000-8000-000000000000");
+        let path = path(&world, route, &check);
         for token in ["", "AAAA", foreign.as_str()] {
             let mut all = vec![("token", token)];
             all.extend(*fields);
@@ -154,7 +162,7 @@ async fn every_page_forbids_frames_foreign_hosts_and_inline_code() {
     let check = world.client.check(&json!({"name": "watched"})).await;
     let owner = Browser::signed_in(&world, CAST[0]).await;
     for (_, route, ..) in TABLE.iter().filter(|line| line.0 == "GET") {
-        let path = route.replace("{project}", &world.owner.project.to_string()).replace("{check}", &check);
+        let path = path(&world, route, &check);
         let answer = owner.get(&path).await;
         if answer.header("content-type").is_none_or(|kind| !kind.starts_with("text/html")) {
             continue;

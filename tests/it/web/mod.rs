@@ -2,6 +2,7 @@
 
 mod access;
 mod browser;
+mod check;
 mod checks;
 mod edit;
 mod sign_in;

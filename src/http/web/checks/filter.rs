@@ -30,11 +30,6 @@ impl Filter {
         self.status() == Some(*shown)
     }
 
-    /// Whether anything is left out.
-    pub fn narrows(&self) -> bool {
-        self.status().is_some() || !self.tag.is_empty() || !self.q.trim().is_empty()
-    }
-
     fn takes(&self, row: &Row) -> bool {
         let sought = self.q.trim().to_lowercase();
         let found = |text: &str| text.to_lowercase().contains(&sought);
@@ -90,6 +85,5 @@ mod tests {
         assert_eq!(filter.with_status("down"), "?status=down&tag=a%26b&q=x+y");
         assert_eq!(Filter::default().with_status(""), "?");
         assert_eq!(filter.in_words(), "has the tag a&b and says “x y”");
-        assert!(filter.narrows() && !Filter { status: "nonsense".into(), ..Filter::default() }.narrows());
     }
 }
