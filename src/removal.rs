@@ -16,10 +16,11 @@ pub const UNDO_LIFE: Span = Span::hours(1);
 /// Deletes a check and gives its place back. The account row is taken first.
 ///
 /// # Errors
-/// [`Error::NotFound`] if somebody else deleted it; then nothing is given back.
+/// [`Error::Outdated`] if it is no longer that account's; then nothing is given back.
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check, now: Time) -> Result<()> {
     accounts::give_back_check(tx, check.account_id).await?;
-    if checks::store::delete(tx, check.id, now).await? { Ok(()) } else { Err(Error::NotFound) }
+    let deleted = checks::store::delete(tx, check.id, check.account_id, now).await?;
+    if deleted { Ok(()) } else { Err(Error::Outdated) }
 }
 
 /// Brings back the checks of a project that were deleted together at `deleted_at`, all or none. Their deadlines
@@ -49,7 +50,8 @@ pub async fn restore_checks(
         }
     }
     for id in &ids {
-        let check = checks::store::restore(tx, *id, deleted_at).await?.ok_or(Error::NotFound)?;
+        let check =
+            checks::store::restore(tx, *id, deleted_at, account.plan.floor).await?.ok_or(Error::NotFound)?;
         let mut state = check.state.clone();
         state.rearm(&check.rules());
         if !checks::store::turn(tx, &check, &state).await? {

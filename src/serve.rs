@@ -25,6 +25,7 @@ use crate::http::connection::{Front, Patience};
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
+use crate::rate::Rates;
 use crate::recorder::{Unavailable, Worker, recorder};
 use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
@@ -64,6 +65,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
     let urls = Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() };
     let senders = senders(&settings, &urls, &instance.secret)?;
+    let rates = Rates::new(settings.limits.clone(), &instance.secret);
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
         recorder(db.clone(), Arc::new(settings.plans.clone()), Arc::clone(&metrics), clock.clone());
@@ -73,6 +75,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
         urls,
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
+        rates,
         settings,
         recorder,
         senders,

@@ -70,9 +70,8 @@ statements! {
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
         "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND deleted_at IS NULL \
-         AND (name = $2 OR $2 IS NULL) AND (slug = $3 OR $3 IS NULL) AND (tags = $4 OR $4 IS NULL) \
-         AND (period_ms = $5 OR $5 IS NULL) AND (grace_ms = $6 OR $6 IS NULL) ORDER BY id LIMIT 1");
-    LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id");
+         AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
+         AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
     LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND deleted_at IS NULL RETURNING ", columns!());
@@ -101,33 +100,36 @@ statements! {
     LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
-    MOVE_FLOORS =
+    MOVE_FLOORS = concat!(
         "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
          deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
              THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
          wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
              CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
              ELSE wake_at END \
-         WHERE account_id = $1 AND floor_ms <> $2";
+         WHERE account_id = $1 AND floor_ms <> $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
-    /// somebody else deleted it.
+    /// somebody else deleted it, or it belongs to another account by now.
     DELETE_CHECK =
-        "UPDATE checks SET deleted_at = $2, rev = rev + 1, wake_at = NULL WHERE id = $1 AND deleted_at IS NULL";
+        "UPDATE checks SET deleted_at = $3, rev = rev + 1, wake_at = NULL \
+         WHERE id = $1 AND account_id = $2 AND deleted_at IS NULL";
     LIST_DELETED = "SELECT id FROM checks WHERE project_id = $1 AND deleted_at = $2 ORDER BY id";
-    /// Brings a check back. Zero rows: somebody else did, or it is gone for good.
+    /// Brings a check back, under the floor of today's plan. Zero rows: somebody else did, or it is gone for good.
     RESTORE_CHECK = concat!(
-        "UPDATE checks SET deleted_at = NULL, rev = rev + 1 WHERE id = $1 AND deleted_at = $2 RETURNING ", columns!());
+        "UPDATE checks SET deleted_at = NULL, rev = rev + 1, floor_ms = $3 WHERE id = $1 AND deleted_at = $2 \
+         RETURNING ", columns!());
     /// Deletes for good what can no longer be brought back.
     PURGE_CHECKS = "DELETE FROM checks WHERE deleted_at <= $1";
     /// Checks that the sweep has to look at, oldest first.
-    LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 ORDER BY wake_at, id LIMIT $2");
+    LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 AND deleted_at IS NULL \
+         ORDER BY wake_at, id LIMIT $2");
     /// Checks of an account that were neither heard of nor judged since a gap touched their window.
     COUNT_UNDECIDED =
         "SELECT COUNT(*) AS number FROM checks WHERE account_id = $1 AND deleted_at IS NULL AND status IN ('new', 'up') \
          AND deadline_at >= $2 AND (expected_at < $3 OR last_start_at < $3)";
     /// Checks with an instant that the clock has not reached, or put off beyond their deadline.
     LIST_AHEAD = concat!(
-        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND (last_ping_at > $2 OR last_success_at > $2 \
+        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND deleted_at IS NULL AND (last_ping_at > $2 OR last_success_at > $2 \
          OR last_start_at > $2 OR last_log_at > $2 OR last_ignored_at > $2 OR starts_since_at > $2 \
          OR flips_since_at > $2 OR unseen_at > $2 OR flapping_until_at > $2 + floor_ms OR wake_at > deadline_at \
          OR EXISTS (SELECT 1 FROM runs WHERE runs.check_id = checks.id AND runs.started_at > $2)) \
@@ -298,10 +300,6 @@ pub async fn find_match(tx: &mut ReadTx, project_id: i64, like: &Likeness) -> Re
     Ok(query.bind(like.tags.clone()).bind(like.period).bind(like.grace).maybe().await?)
 }
 
-pub async fn list_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Check>> {
-    Ok(tx.query(LIST_CHECKS_OF_ACCOUNT).bind(account_id).all().await?)
-}
-
 pub async fn list_due(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Check>> {
     Ok(tx.query(LIST_DUE).bind(now).bind(limit).all().await?)
 }
@@ -348,15 +346,18 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
-/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
-pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+/// Moves floors and deadlines; returns the checks whose floor was another one as they now are, by id. Their rows
+/// are locked in that order first.
+pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<Vec<Check>> {
     tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
+    let mut moved: Vec<Check> = tx.change(MOVE_FLOORS).bind(account_id).bind(floor).all().await?;
+    moved.sort_by_key(|check| check.id);
+    Ok(moved)
 }
 
-/// Whether it was there: see [`DELETE_CHECK`].
-pub async fn delete(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
-    Ok(tx.change(DELETE_CHECK).bind(id).bind(now).count().await? == 1)
+/// Whether the account had the check: see [`DELETE_CHECK`].
+pub async fn delete(tx: &mut WriteTx, id: i64, account_id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(DELETE_CHECK).bind(id).bind(account_id).bind(now).count().await? == 1)
 }
 
 /// Ids of the project's checks that were deleted at that very instant.
@@ -366,8 +367,8 @@ pub async fn list_deleted(tx: &mut ReadTx, project_id: i64, at: Time) -> Result<
 }
 
 /// The check, if it could be brought back: see [`RESTORE_CHECK`].
-pub async fn restore(tx: &mut WriteTx, id: i64, deleted_at: Time) -> Result<Option<Check>> {
-    Ok(tx.change(RESTORE_CHECK).bind(id).bind(deleted_at).maybe().await?)
+pub async fn restore(tx: &mut WriteTx, id: i64, deleted_at: Time, floor: Span) -> Result<Option<Check>> {
+    Ok(tx.change(RESTORE_CHECK).bind(id).bind(deleted_at).bind(floor).maybe().await?)
 }
 
 /// How many were deleted for good.

@@ -33,7 +33,7 @@ fn version() -> &'static str {
     name = "flatline",
     version = version(),
     about,
-    after_help = "Settings are environment variables; the README lists them."
+    after_help = "Settings are environment variables that begin with FLATLINE_; the README lists them."
 )]
 pub struct Args {
     /// What to do; `serve` if nothing is said.

@@ -31,7 +31,9 @@ pub enum Url {
 /// Why a database could not be opened; each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    #[error("'{0}' is no database address; write sqlite://<path> or postgres://<user>@<host>/<database>")]
+    #[error(
+        "FLATLINE_DATABASE_URL: '{0}' is no database address; write sqlite://<path> or postgres://<user>@<host>/<database>"
+    )]
     Address(String),
     #[error("cannot use {path}: {source}")]
     File { path: PathBuf, source: std::io::Error },

@@ -8,7 +8,8 @@ use flatline::time::{Span, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::{Engine, Receiver, World, on_both};
+use crate::races::ground::until;
+use crate::support::{Engine, Process, Receiver, World, on_both};
 
 const LIST: &Statement = &Statement {
     name: "LIST",
@@ -58,6 +59,13 @@ async fn check(world: &World, name: &str, channels: &[&Channel]) -> String {
 
 async fn ping(world: &World, check: &str, suffix: &str) {
     assert_eq!(world.client.ping(check, suffix).await.status, 200);
+}
+
+/// Messages about different checks are sent side by side and may arrive in any order.
+fn sorted_bodies(receiver: &Receiver) -> Vec<String> {
+    let mut bodies = bodies(receiver);
+    bodies.sort();
+    bodies
 }
 
 fn bodies(receiver: &Receiver) -> Vec<String> {
@@ -151,7 +159,8 @@ on_both! {
             ping(&world, uuid, "").await;
         }
         world.app.deliver().await.unwrap();
-        assert_eq!(bodies(&receiver), ["tried down", "tried up", "untried up"], "at once, not at its next attempt");
+        let at_once = ["tried down", "tried up", "untried up"];
+        assert_eq!(sorted_bodies(&receiver), at_once, "not at the next attempt of the DOWN");
         let superseded = ["down superseded", "down superseded", "up sent", "up sent"];
         assert_eq!(states(&world, &channel).await, superseded);
     }
@@ -328,8 +337,30 @@ on_both! {
         tx.commit().await.unwrap();
         ping(&world, &checks[1], "").await;
         world.tick().await;
-        assert_eq!(bodies(&receiver), ["used down", "back up", "still down"]);
+        assert_eq!(sorted_bodies(&receiver), ["back up", "still down", "used down"]);
         assert_eq!(states(&world, &channel).await, ["down sent", "down superseded", "down sent", "up sent"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn targets_that_keep_silent_hold_up_no_other() {
+    const SILENT: usize = 25;
+    let world = World::new(Engine::Sqlite, "unlimited").await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut channels = Vec::new();
+    for _ in 0..SILENT {
+        channels.push(hook(&world, &format!("http://{}", silent.local_addr().unwrap())).await);
+    }
+    let receiver = Receiver::new().await;
+    channels.push(hook(&world, &receiver.url).await);
+    let uuid = check(&world, "backup", &channels.iter().collect::<Vec<_>>()).await;
+    // The jobs of a real process, on their schedule.
+    let process = Process::start(&world.place, &[]).await;
+    assert_eq!(process.client.ping(&uuid, "/fail").await.status, 200);
+    until("the sound target was told", async || !receiver.received().is_empty()).await;
+    for channel in &channels[..SILENT] {
+        let delivery = deliveries(&world, channel).await.remove(0);
+        assert_eq!((delivery.state.as_str(), delivery.attempts), ("due", 1), "it is still being tried");
     }
 }
 

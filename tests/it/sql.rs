@@ -15,6 +15,7 @@ const STORES: &[(&str, &[&Statement])] = &[
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
     ("checks/store.rs", flatline::checks::store::STATEMENTS),
+    ("rate/store.rs", flatline::rate::store::STATEMENTS),
     ("sweep/store.rs", flatline::sweep::store::STATEMENTS),
 ];
 

@@ -58,14 +58,13 @@ pub struct Slot {
 /// # Errors
 /// The database's.
 pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Result<()> {
-    let month = accounts::month(now);
-    if !accounts::store::tell_quota(tx, account.id, month).await? {
+    if !accounts::store::tell_quota(tx, account.id, now).await? {
         return Ok(());
     }
     let facts = Facts::Quota {
         plan: account.plan.name.clone(),
         limit: account.plan.alerts_per_month.unwrap_or(i64::MAX),
-        resets_at: accounts::month_start(month + 1),
+        resets_at: accounts::month_start(accounts::month(now) + 1),
     };
     write(tx, account.id, &facts, now).await
 }

@@ -1,12 +1,14 @@
 //! What a page says when it cannot be shown, and how errors become that.
 
 use askama::Template;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 
 use super::page;
 use crate::error::Error;
-use crate::http::reply;
+use crate::http::{limits, reply};
+use crate::rate::Refusal;
+use crate::time::Time;
 
 /// Why there is no page.
 #[derive(Debug)]
@@ -24,8 +26,9 @@ pub enum WebFailure {
     /// The form is longer than any of ours.
     TooLong,
     /// A limit on callers; they may come again.
-    TooMany {
-        retry_after_seconds: i64,
+    Limited {
+        refusal: Refusal,
+        now: Time,
     },
     Error(Error),
 }
@@ -57,6 +60,10 @@ impl crate::db::AsDatabase for WebFailure {
             Self::Error(error) => error.as_database(),
             _ => None,
         }
+    }
+
+    fn asks_to_retry(&self) -> bool {
+        matches!(self, Self::Error(error) if error.asks_to_retry())
     }
 }
 
@@ -102,12 +109,7 @@ impl IntoResponse for WebFailure {
             Self::TooLong => {
                 failed(StatusCode::PAYLOAD_TOO_LARGE, "This form was too long", "Nothing was changed.")
             }
-            Self::TooMany { retry_after_seconds } => {
-                let words = format!("Try again in {} minutes.", (retry_after_seconds + 59) / 60);
-                let mut response = failed(StatusCode::TOO_MANY_REQUESTS, "Too many attempts", words);
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry_after_seconds));
-                response
-            }
+            Self::Limited { refusal, now } => limits::page(&refusal, None, now),
             Self::Error(Error::Invalid(sentence)) => {
                 failed(StatusCode::BAD_REQUEST, "That cannot be done", sentence)
             }

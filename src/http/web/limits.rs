@@ -4,22 +4,32 @@ use std::net::IpAddr;
 
 use super::WebFailure;
 use crate::app::App;
+use crate::rate::Verdict;
 
 /// What is about to be tried.
 #[derive(Clone, Copy, Debug)]
 pub enum Attempt<'a> {
     /// A password, for an address.
     Password { email: &'a str },
-    /// A letter with a link, to an address.
+    /// A letter with a sign-in link, to an address.
     Letter { email: &'a str },
-    /// Redeeming a link.
-    Link,
+    /// A new account.
+    Account,
 }
 
-/// Spends one attempt from an address of the network.
+/// Spends one attempt of a caller of the network; committed before the work, so that it stays spent.
 ///
 /// # Errors
-/// There were too many.
-pub async fn spend(_app: &App, _attempt: Attempt<'_>, _from: IpAddr) -> Result<(), WebFailure> {
-    Ok(())
+/// There were too many, or they could not be counted.
+pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), WebFailure> {
+    let now = app.clock.now();
+    let chain = match attempt {
+        Attempt::Password { email } => app.rates.sign_in(email, from),
+        Attempt::Letter { email } => app.rates.magic_link(email, from),
+        Attempt::Account => app.rates.sign_up(from),
+    };
+    match chain.spend(&app.db, now).await? {
+        Verdict::Accepted(_) => Ok(()),
+        Verdict::Refused(refusal) => Err(WebFailure::Limited { refusal, now }),
+    }
 }

@@ -101,7 +101,7 @@ pub async fn submit(State(app): State<Arc<App>>, posted: Posted) -> Result<Respo
         let complaint = "Write your whole address, such as you@example.org.".to_owned();
         return Ok(form(&app, &visitor, typed, step, Some(complaint)));
     };
-    spend(&app, Attempt::Letter { email: email.as_str() }, visitor.address).await?;
+    spend(&app, Attempt::Account, visitor.address).await?;
     if !matches!(step, Step::Operator { .. }) {
         return mail_link(&app, email.as_str()).await;
     }
@@ -142,7 +142,6 @@ pub async fn show_link(
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    spend(&app, Attempt::Link, visitor.address).await?;
     let digest = id::digest(&link);
     let email = db::read!(app.db, |tx| sessions::store::find_sign_up_link(tx, &digest, now).await)?;
     Ok(match email {
@@ -158,7 +157,6 @@ pub async fn redeem(
 ) -> Result<Response, WebFailure> {
     let Posted { visitor, fields } = posted;
     let now = app.clock.now();
-    spend(&app, Attempt::Link, visitor.address).await?;
     let digest = id::digest(&link);
     let email = db::read!(app.db, |tx| sessions::store::find_sign_up_link(tx, &digest, now).await)?;
     let Some(email) = email else { return Ok(page(StatusCode::GONE, &LinkOver)) };
