@@ -21,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::plans;
 use crate::rate::{self, Rates};
 use crate::recorder::{Recorder, Unavailable};
+use crate::removal;
 use crate::sweep::witness::{STALE_AFTER, Stamped};
 use crate::sweep::{self, Swept, store as sweep_store};
 use crate::time::{Clock, Span, Time};
@@ -264,6 +265,7 @@ impl App {
             let expired = db::write!(self.db, |tx| checks::store::expire_run(tx, run).await)?;
             done += usize::from(expired);
         }
+        db::write!(self.db, |tx| removal::purge(tx, now).await)?;
         db::write!(self.db, |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await)?;
         rate::prune(&self.db, now).await?;
         Ok(done)

@@ -30,7 +30,7 @@ use crate::recorder::{Unavailable, Worker, recorder};
 use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
-use crate::{accounts, http, jobs, smtp};
+use crate::{accounts, http, jobs, signup, smtp};
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
@@ -111,6 +111,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     warn_about(&settings);
     let (app, worker) = build(db, settings, Clock::System).await?;
     let recording = tokio::spawn(worker.run());
+    tell_claim(&app).await?;
     // Before the first sweep, so that it knows for how long nobody was there to take pings.
     note(app.stamp().await);
     let mut scheduler = jobs::start(&app).await?;
@@ -161,6 +162,16 @@ async fn listen_for_mail(address: SocketAddr) -> Result<TcpListener, ServeError>
         TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
     tracing::info!(%address, "taking pings by mail");
     Ok(listener)
+}
+
+/// As long as nobody runs the instance, says how to claim it.
+async fn tell_claim(app: &App) -> Result<(), ServeError> {
+    let instance = db::read!(app.db, |tx| accounts::store::find_instance(tx).await)?;
+    if instance.is_some_and(|instance| instance.operator_id.is_none()) {
+        let url = format!("{}/sign-up?claim={}", app.urls.site, signup::claim_token(&app.secret));
+        tracing::warn!(%url, "this instance has no operator yet; whoever opens this address becomes it");
+    }
+    Ok(())
 }
 
 fn warn_about(settings: &Settings) {

@@ -5,9 +5,11 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`, and `create=1`); [`give_back_check`] from `checks::find_or_create` and
-//! `removal` (the API's delete). `tests/it/limits.rs` walks those that take.
+//! API's create, also with `unique`, `create=1`, and the page's form and copy) and from `removal` (undoing a
+//! deletion); [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits.rs` walks those that take.
 
+pub mod password;
+pub mod sessions;
 pub mod store;
 
 use uuid::Uuid;
@@ -22,6 +24,18 @@ use chrono::Datelike;
 text_enum! {
     /// What a member may do (`CONTRACT` 10).
     pub enum Role { Owner = "owner", Manager = "manager", Member = "member", Readonly = "readonly" }
+}
+
+impl Role {
+    /// Whether the role may change checks, channels, keys and the project's name, and see ping addresses.
+    pub const fn may_change(self) -> bool {
+        !matches!(self, Self::Readonly)
+    }
+
+    /// Whether the role may invite and remove members.
+    pub const fn may_manage(self) -> bool {
+        matches!(self, Self::Owner | Self::Manager)
+    }
 }
 
 /// Who pays and whom the plan limits.
@@ -51,6 +65,8 @@ pub struct User {
     /// Lower-case.
     pub email: String,
     pub password_hash: Option<String>,
+    /// The IANA zone in which this person reads times.
+    pub zone: String,
 }
 
 /// A group of checks, channels and keys.
@@ -62,6 +78,14 @@ pub struct Project {
     pub name: String,
     pub ping_key: Option<String>,
     pub badge_key: Uuid,
+}
+
+/// A project as one of its members sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Membership {
+    #[sqlx(flatten)]
+    pub project: Project,
+    pub role: Role,
 }
 
 /// An API key as it is stored: what it opens, never the key.

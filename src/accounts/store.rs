@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{AccountRow, ApiKey, Instance, Project, Role, User, month};
+use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
 use crate::time::{CLOCK_SLACK, Time};
@@ -58,8 +58,8 @@ statements! {
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (email) DO NOTHING RETURNING id";
-    FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE email = $1";
-    FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE account_id = $1";
+    FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE email = $1";
+    FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE account_id = $1";
     CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
     CREATE_PROJECT =
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
@@ -74,6 +74,14 @@ statements! {
     /// next sees what was made before. Zero rows: it is gone.
     LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
+    /// The projects that a user is a member of, with the role.
+    LIST_MEMBERSHIPS =
+        "SELECT projects.id AS id, projects.uuid AS uuid, projects.account_id AS account_id, projects.name AS name, \
+         projects.ping_key AS ping_key, projects.badge_key AS badge_key, members.role AS role FROM members \
+         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 ORDER BY projects.id";
+    FIND_USER = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE id = $1";
+    SET_PASSWORD = "UPDATE users SET password_hash = $2 WHERE id = $1";
+    SET_ZONE = "UPDATE users SET zone = $2 WHERE id = $1";
     CREATE_KEY =
         "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -318,6 +326,25 @@ pub async fn create_key(
 
 pub async fn find_key(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<ApiKey>> {
     Ok(tx.query(FIND_KEY).bind(digest.to_vec()).maybe().await?)
+}
+
+/// The projects of a user, oldest first.
+pub async fn list_memberships(tx: &mut ReadTx, user_id: i64) -> Result<Vec<Membership>> {
+    Ok(tx.query(LIST_MEMBERSHIPS).bind(user_id).all().await?)
+}
+
+pub async fn find_user(tx: &mut ReadTx, id: i64) -> Result<Option<User>> {
+    Ok(tx.query(FIND_USER).bind(id).maybe().await?)
+}
+
+pub async fn set_password(tx: &mut WriteTx, user_id: i64, hash: &str) -> Result<()> {
+    tx.change(SET_PASSWORD).bind(user_id).bind(hash.to_owned()).count().await?;
+    Ok(())
+}
+
+pub async fn set_zone(tx: &mut WriteTx, user_id: i64, zone: &str) -> Result<()> {
+    tx.change(SET_ZONE).bind(user_id).bind(zone.to_owned()).count().await?;
+    Ok(())
 }
 
 /// The key with this digest and the name of its account's plan.

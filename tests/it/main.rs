@@ -25,4 +25,5 @@ mod source;
 mod sql;
 mod support;
 mod traffic;
+mod web;
 mod wire;
