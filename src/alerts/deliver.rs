@@ -141,8 +141,8 @@ impl Deliverer<'_> {
 
 /// Charges and leases a batch of what is due to the accounts of `seen`; a DOWN that its UP overtook is superseded
 /// instead, one without quota is held. The accounts are locked first, by id. What another worker took while this
-/// one waited for them is not looked at twice: the batch is read anew. Then deliveries check by check, as pings
-/// take them when an UP supersedes what was not sent.
+/// one waited for them is not looked at twice: the batch is read anew. Then deliveries check by check, where an
+/// UP takes the DOWNs before it too.
 async fn claim_all(tx: &mut WriteTx, plans: &Plans, seen: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut accounts: BTreeMap<i64, Option<Account>> =
         seen.iter().map(|delivery| (delivery.account_id, None)).collect();
@@ -159,11 +159,14 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, seen: &[Claimed], now: Time)
             store::supersede(tx, delivery.id, now).await?;
             continue;
         }
+        if delivery.tells == Status::Up {
+            store::supersede_waiting(tx, delivery, now).await?;
+        }
         let mut charged = false;
         if let Some(account) = account.filter(|_| delivery.charged_at.is_none()) {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
-                Charge::PlanChanged => continue,
+                Charge::Outdated => continue,
                 Charge::QuotaUsed if is_owed(tx, delivery).await? => {}
                 Charge::QuotaUsed => {
                     hold(tx, account, delivery, now).await?;
@@ -229,10 +232,9 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 }
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
-    let Some(row) = accounts::store::find_account(tx, account_id).await? else { return Ok(0) };
-    let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
-    let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
-    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
+    let Some(row) = accounts::store::lock_account(tx, account_id).await? else { return Ok(0) };
+    let plan = plans.of(&row.plan);
+    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(row.alerts_used_at(now));
     let (mut released, mut some_wait) = (0, false);
     for held in store::list_held(tx, account_id, HELD_BATCH).await? {
         if held.tells != held.told_status {
@@ -246,7 +248,7 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     }
     if some_wait {
         // In a new month too, whose alerts are used up by what the last one left.
-        letters::tell_quota(tx, &Account { id: account_id, plan: plan.clone() }, now).await?;
+        letters::tell_quota(tx, &Account { id: account_id, plan }, now).await?;
     }
     Ok(released)
 }

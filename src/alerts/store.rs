@@ -27,6 +27,16 @@ macro_rules! claimable {
     };
 }
 
+/// What keeps the delivery `d` from being claimed at `$1`: one before it that is not settled, unless `d` is an UP
+/// and that one a DOWN which nobody is sending just now, so that the UP may overtake it.
+macro_rules! in_the_way {
+    () => {
+        "older.check_id = d.check_id AND older.channel_id = d.channel_id AND older.settled_at IS NULL \
+         AND older.id < d.id AND NOT (d.tells = 'up' AND older.tells = 'down' \
+         AND (older.claim IS NULL OR older.claimed_until_at <= $1))"
+    };
+}
+
 statements! {
     CREATE_CHANNEL = concat!(
         "INSERT INTO channels (uuid, project_id, kind, name, config, on_down, on_up, verified_at, created_at) \
@@ -68,19 +78,16 @@ statements! {
     CREATE_DELIVERY =
         "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
-    /// What waits for quota says nothing once the check is up again, nor does a DOWN that waits for its next attempt;
-    /// the UP behind it must not wait too. Zero rows: there is none, or a worker is sending it just now.
-    SUPERSEDE_UNSENT =
-        "UPDATE deliveries SET state = 'superseded', settled_at = $3 \
-         WHERE check_id = $1 AND channel_id = $2 AND (state = 'held' \
-         OR (state = 'due' AND tells = 'down' AND (claim IS NULL OR claimed_until_at <= $3)))";
-    /// Deliveries that may be claimed: due, not leased, and the oldest unsettled of their check and channel, so
-    /// that a DOWN never arrives after its UP.
+    /// Deliveries that may be claimed: due, not leased, and no older one of their check and channel is in their
+    /// way, so that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
         "SELECT ", claimed_columns!(), " FROM deliveries AS d WHERE ", claimable!(),
-        " AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
-         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
-         ORDER BY due_at, id LIMIT $2");
+        " AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE ", in_the_way!(), ") ORDER BY due_at, id LIMIT $2");
+    /// An UP overtakes the DOWNs before it that wait for quota or for their next attempt. Their account is locked,
+    /// so nobody claims them meanwhile. Zero rows: there is none.
+    SUPERSEDE_WAITING =
+        "UPDATE deliveries SET state = 'superseded', settled_at = $1 WHERE check_id = $2 AND channel_id = $3 \
+         AND id < $4 AND tells = 'down' AND settled_at IS NULL AND (claim IS NULL OR claimed_until_at <= $1)";
     /// Claim: leases one delivery. Zero rows: another worker has it, or it is settled.
     CLAIM = concat!(
         "UPDATE deliveries SET claim = $2, claimed_until_at = $3, charged_at = COALESCE(charged_at, $1), \
@@ -120,17 +127,15 @@ statements! {
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
     CLAMP_CLAIMS = "UPDATE deliveries SET claimed_until_at = $1 WHERE state = 'due' AND claimed_until_at > $2";
     /// The oldest that somebody could send; one that waits behind another is as late as that one's channel.
-    FIND_OLDEST_DUE =
-        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' \
-         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE older.check_id = d.check_id \
-         AND older.channel_id = d.channel_id AND older.settled_at IS NULL AND older.id < d.id) \
-         ORDER BY due_at, id LIMIT 1";
+    FIND_OLDEST_DUE = concat!(
+        "SELECT due_at AS at FROM deliveries AS d WHERE state = 'due' AND due_at <= $1 \
+         AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE ", in_the_way!(), ") ORDER BY due_at, id LIMIT 1");
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
     LIST_ALSO_DOWN =
         "SELECT checks.name AS name, checks.uuid AS uuid, MAX(flips.flipped_at) AS since_at FROM checks \
          JOIN flips ON flips.check_id = checks.id AND flips.new_status = 'down' WHERE checks.project_id = $1 \
-         AND checks.id <> $2 AND checks.status = 'down' GROUP BY checks.id, checks.name, checks.uuid \
+         AND checks.id <> $2 AND checks.status = 'down' AND checks.deleted_at IS NULL GROUP BY checks.id, checks.name, checks.uuid \
          ORDER BY checks.id LIMIT 10";
     LIST_ALSO_TOLD =
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \
@@ -330,9 +335,6 @@ pub async fn create_delivery(
     tells: Status,
     now: Time,
 ) -> Result<()> {
-    if tells == Status::Up {
-        tx.change(SUPERSEDE_UNSENT).bind(check.id).bind(channel_id).bind(now).count().await?;
-    }
     let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
     change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;
     Ok(())
@@ -360,6 +362,12 @@ pub async fn hold(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
 
 pub async fn supersede(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(SUPERSEDE).bind(now).bind(id).count().await? == 1)
+}
+
+/// Lets an UP overtake the DOWNs before it that wait: see [`SUPERSEDE_WAITING`].
+pub async fn supersede_waiting(tx: &mut WriteTx, up: &Claimed, now: Time) -> Result<u64> {
+    let change = tx.change(SUPERSEDE_WAITING).bind(now).bind(up.check_id).bind(up.channel_id).bind(up.id);
+    Ok(change.count().await?)
 }
 
 pub async fn find_delivery_after(
@@ -416,8 +424,8 @@ pub async fn clamp(tx: &mut WriteTx, lease: Span, now: Time) -> Result<()> {
 }
 
 /// When the oldest delivery that waits to be sent was due.
-pub async fn find_oldest_due(tx: &mut ReadTx) -> Result<Option<Time>> {
-    Ok(tx.query(FIND_OLDEST_DUE).maybe::<At>().await?.map(|row| row.at))
+pub async fn find_oldest_due(tx: &mut ReadTx, now: Time) -> Result<Option<Time>> {
+    Ok(tx.query(FIND_OLDEST_DUE).bind(now).maybe::<At>().await?.map(|row| row.at))
 }
 
 /// The id of the newest delivery, and the number of flips that somebody is still to be told.
