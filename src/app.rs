@@ -19,7 +19,9 @@ use crate::db::{self, Db, Fault, ReadTx, WriteTx, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
 use crate::plans;
+use crate::rate::{self, Rates};
 use crate::recorder::{Recorder, Unavailable};
+use crate::removal;
 use crate::sweep::witness::{STALE_AFTER, Stamped};
 use crate::sweep::{self, Swept, store as sweep_store};
 use crate::time::{Clock, Span, Time};
@@ -40,6 +42,7 @@ pub struct App {
     /// Signs badges.
     pub secret: Vec<u8>,
     pub proxies: Proxies,
+    pub rates: Rates,
     pub recorder: Recorder,
     pub senders: Senders,
     pub metrics: Arc<Metrics>,
@@ -60,7 +63,7 @@ impl App {
     /// An account with today's values of its plan.
     ///
     /// # Errors
-    /// The account is gone, or its plan is no longer among the plans.
+    /// The account is gone.
     pub async fn account(&self, tx: &mut ReadTx, account_id: i64) -> Result<Account> {
         self.with_plan(accounts::store::find_account(tx, account_id).await?)
     }
@@ -75,10 +78,7 @@ impl App {
 
     fn with_plan(&self, row: Option<AccountRow>) -> Result<Account> {
         let row = row.ok_or(Error::NotFound)?;
-        match self.settings.plans.get(&row.plan) {
-            Some(plan) => Ok(Account { id: row.id, plan: plan.clone() }),
-            None => Err(Error::internal(format!("account {} has the unknown plan '{}'", row.id, row.plan))),
-        }
+        Ok(Account { id: row.id, plan: self.settings.plans.of(&row.plan) })
     }
 
     /// Puts right what a start has to: the instance's row, and accounts whose plan's values changed.
@@ -87,13 +87,22 @@ impl App {
     /// The database's.
     pub async fn prepare(&self) -> Result<()> {
         let now = self.clock.now();
-        let outdated = db::write!(self.db, |tx| {
+        let (outdated, orphans) = db::write!(self.db, |tx| {
             accounts::instance(tx, now).await?;
-            plans::outdated(tx, &self.settings.plans).await
+            let plans = &self.settings.plans;
+            Ok::<_, Error>((plans::outdated(tx, plans).await?, plans::orphans(tx, plans).await?))
         })?;
+        for (plan, accounts) in orphans {
+            tracing::warn!(
+                plan,
+                accounts,
+                "accounts are on a plan that is no longer there; 'free' limits them"
+            );
+        }
         for (account_id, plan) in outdated {
-            db::write!(self.db, |tx| plans::change(tx, account_id, &plan).await)?;
-            tracing::info!(account = account_id, plan = %plan.name, "applied the plan's new values");
+            if db::write!(self.db, |tx| plans::renew(tx, account_id, &plan).await)? {
+                tracing::info!(account = account_id, plan = %plan.name, "applied the plan's new values");
+            }
         }
         Ok(())
     }
@@ -237,7 +246,7 @@ impl App {
         }
     }
 
-    /// The slower care: held deliveries, letters about unseen slots, runs and gaps that grew too old. Returns
+    /// The slower care: held deliveries, letters about unseen slots, runs, gaps and counts that grew too old. Returns
     /// how much there was to do.
     ///
     /// # Errors
@@ -256,7 +265,9 @@ impl App {
             let expired = db::write!(self.db, |tx| checks::store::expire_run(tx, run).await)?;
             done += usize::from(expired);
         }
+        db::write!(self.db, |tx| removal::purge(tx, now).await)?;
         db::write!(self.db, |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await)?;
+        rate::prune(&self.db, now).await?;
         Ok(done)
     }
 

@@ -2,12 +2,12 @@
 //!
 //! The account row comes first, which keeps creations and charges out; then the floor of all its checks and the
 //! deadlines that contain it move in one statement. Slots of cron and OnCalendar checks are chosen by the floor,
-//! so they follow one by one, in the same transaction, on rows that the statement before locked.
+//! so they follow one by one, in the same transaction, from the rows as that statement left and locked them.
 
 use crate::accounts;
 use crate::checks::{self, Kind};
 use crate::config::{Plan, Plans};
-use crate::db::WriteTx;
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{Error, Result};
 
 /// Gives an account a plan; the same plan again applies the plan's values of today.
@@ -18,11 +18,27 @@ pub async fn change(tx: &mut WriteTx, account_id: i64, plan: &Plan) -> Result<()
     if !accounts::store::set_plan(tx, account_id, &plan.name, &plan.digest()).await? {
         return Err(Error::NotFound);
     }
-    if checks::store::move_floors(tx, account_id, plan.floor).await? == 0 {
-        return Ok(());
+    move_checks(tx, account_id, plan).await
+}
+
+/// Applies today's values of a plan to an account that is on it; whether there was anything to do. An account that
+/// got another plan meanwhile keeps that one.
+///
+/// # Errors
+/// The database's.
+pub async fn renew(tx: &mut WriteTx, account_id: i64, plan: &Plan) -> Result<bool> {
+    if !accounts::store::renew_plan(tx, account_id, &plan.name, &plan.digest()).await? {
+        return Ok(false);
     }
-    for check in checks::store::list_of_account(tx, account_id).await? {
-        if check.settings.kind == Kind::Simple {
+    move_checks(tx, account_id, plan).await?;
+    Ok(true)
+}
+
+/// Moves floors and deadlines; the account row is locked.
+async fn move_checks(tx: &mut WriteTx, account_id: i64, plan: &Plan) -> Result<()> {
+    for check in checks::store::move_floors(tx, account_id, plan.floor).await? {
+        // What has no schedule that can be evaluated was set aside and waits for an edit.
+        if check.settings.kind == Kind::Simple || check.settings.schedule().is_err() {
             continue;
         }
         let mut state = check.state.clone();
@@ -47,4 +63,13 @@ pub async fn outdated(tx: &mut WriteTx, plans: &Plans) -> Result<Vec<(i64, Plan)
         }
     }
     Ok(outdated)
+}
+
+/// Plans that accounts are on although nothing names them any more, with the number of accounts.
+///
+/// # Errors
+/// The database's.
+pub async fn orphans(tx: &mut ReadTx, plans: &Plans) -> Result<Vec<(String, i64)>> {
+    let counted = accounts::store::count_by_plan(tx).await?;
+    Ok(counted.into_iter().filter(|(plan, _)| plans.get(plan).is_none()).collect())
 }

@@ -6,11 +6,15 @@
 //! answered "unavailable" at once, and the span in which that happened ([`refusals`]) is noted as a gap.
 
 mod refusals;
+mod too_fast;
+
+pub use too_fast::Refused;
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::config::Plans;
 use crate::db::{self, Db, Fault, fault};
@@ -20,6 +24,7 @@ use crate::pings::{self, Outcome, Ping};
 use crate::sweep::witness::{self, Stamped};
 use crate::time::Clock;
 use refusals::Refusals;
+use too_fast::TooFast;
 
 /// Pings that may wait; further ones are refused with 503, so that memory stays bounded.
 pub const QUEUE: usize = 8192;
@@ -46,6 +51,7 @@ pub struct Recorder {
     queue: mpsc::Sender<Job>,
     clock: Clock,
     refusals: Arc<Refusals>,
+    too_fast: Arc<TooFast>,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
@@ -56,6 +62,7 @@ pub struct Worker {
     metrics: Arc<Metrics>,
     clock: Clock,
     refusals: Arc<Refusals>,
+    too_fast: Arc<TooFast>,
 }
 
 /// Makes a recorder and its worker.
@@ -63,8 +70,14 @@ pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) 
     let (queue, jobs) = mpsc::channel(QUEUE);
     let jobs = Arc::new(tokio::sync::Mutex::new(jobs));
     let refusals = Arc::new(Refusals::default());
-    let recorder = Recorder { queue, clock: clock.clone(), refusals: Arc::clone(&refusals) };
-    (recorder, Worker { jobs, db, plans, metrics, clock, refusals })
+    let too_fast = Arc::new(TooFast::default());
+    let recorder = Recorder {
+        queue,
+        clock: clock.clone(),
+        refusals: Arc::clone(&refusals),
+        too_fast: Arc::clone(&too_fast),
+    };
+    (recorder, Worker { jobs, db, plans, metrics, clock, refusals, too_fast })
 }
 
 impl Recorder {
@@ -95,6 +108,11 @@ impl Recorder {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Job::Stamp(answer)).await.map_err(|_| Unavailable)?;
         answered.await.map_err(|_| Unavailable)?
+    }
+
+    /// What this process refused of a check for coming too fast, if it remembers any.
+    pub fn refused(&self, check: Uuid) -> Option<Refused> {
+        self.too_fast.of(check)
     }
 
     /// Takes nothing new; what waits is still recorded.
@@ -167,7 +185,10 @@ impl Worker {
                 vec![Err(Unavailable); pings.len()]
             }
         };
-        for (answer, outcome) in answers.into_iter().zip(outcomes) {
+        for (ping, (answer, outcome)) in pings.iter().zip(answers.into_iter().zip(outcomes)) {
+            if let Ok(Outcome::TooFast { signal, min_interval, .. }) = outcome {
+                self.too_fast.note(ping.check, signal, min_interval, ping.received_at);
+            }
             drop(answer.send(outcome));
         }
     }

@@ -24,11 +24,12 @@ use crate::http::connection::{Front, Patience};
 use crate::mail::{Mailbox, Post};
 use crate::metrics::Metrics;
 use crate::net::Outgoing;
+use crate::rate::Rates;
 use crate::recorder::{Unavailable, Worker, recorder};
 use crate::schedule::zone_data;
 use crate::sweep::witness::Stamped;
 use crate::time::Clock;
-use crate::{accounts, http, jobs, smtp};
+use crate::{accounts, http, jobs, signup, smtp};
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
@@ -61,6 +62,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
     let instance = db::write!(db, |tx| accounts::instance(tx, now).await)?;
     let urls = Urls { site: settings.site_url.clone(), ping: settings.ping_url.clone() };
     let senders = senders(&settings, &urls, &instance.secret)?;
+    let rates = Rates::new(settings.limits.clone(), &instance.secret);
     let header = settings.client_ip_header.as_deref().and_then(|name| name.parse().ok());
     let (recorder, worker) =
         recorder(db.clone(), Arc::new(settings.plans.clone()), Arc::clone(&metrics), clock.clone());
@@ -70,6 +72,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
         urls,
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
+        rates,
         settings,
         recorder,
         senders,
@@ -105,6 +108,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     warn_about(&settings);
     let (app, worker) = build(db, settings, Clock::System).await?;
     let recording = tokio::spawn(worker.run());
+    tell_claim(&app).await?;
     // Before the first sweep, so that it knows for how long nobody was there to take pings.
     note(app.stamp().await);
     let mut scheduler = jobs::start(&app).await?;
@@ -155,6 +159,16 @@ async fn listen_for_mail(address: SocketAddr) -> Result<TcpListener, ServeError>
         TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })?;
     tracing::info!(%address, "taking pings by mail");
     Ok(listener)
+}
+
+/// As long as nobody runs the instance, says how to claim it.
+async fn tell_claim(app: &App) -> Result<(), ServeError> {
+    let instance = db::read!(app.db, |tx| accounts::store::find_instance(tx).await)?;
+    if instance.is_some_and(|instance| instance.operator_id.is_none()) {
+        let url = format!("{}/sign-up?claim={}", app.urls.site, signup::claim_token(&app.secret));
+        tracing::warn!(%url, "this instance has no operator yet; whoever opens this address becomes it");
+    }
+    Ok(())
 }
 
 fn warn_about(settings: &Settings) {

@@ -1,6 +1,8 @@
 //! Making an account: its user, first project, keys, and the one channel everybody starts with, the user's own
 //! address.
 
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 use uuid::Uuid;
 
 use crate::accounts::{self, Project, Role};
@@ -27,11 +29,15 @@ pub struct Applicant {
     pub password_hash: Option<String>,
     /// The plan asked for; `None` gives the operator's to the first account and the default to others.
     pub plan: Option<String>,
+    /// Whether the account may become the operator's, if the instance has none: whoever can run commands on the
+    /// machine may, and who proved as much on the web.
+    pub may_operate: bool,
 }
 
 /// A new account, with its secrets in clear for the only time.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
+    pub user_id: i64,
     pub email: String,
     pub plan: String,
     pub project: Uuid,
@@ -65,7 +71,7 @@ pub async fn sign_up(
     accounts::instance(tx, now).await?;
     let plan = find(applicant.plan.as_deref().unwrap_or(default_plan))?;
     let account_id = accounts::store::create_account(tx, id::uuid(), &plan.name, &plan.digest(), now).await?;
-    let is_operator = accounts::store::claim_operator(tx, account_id).await?;
+    let is_operator = applicant.may_operate && accounts::store::claim_operator(tx, account_id).await?;
     let plan: &Plan = match applicant.plan {
         None if is_operator => find(OPERATOR_PLAN)?,
         _ => plan,
@@ -84,12 +90,12 @@ pub async fn sign_up(
     .ok_or_else(taken)?;
     let sign_in_token = match applicant.password_hash {
         Some(_) => None,
-        None => Some(sign_in_link(tx, user_id, now).await?),
+        None => Some(sign_in_link(tx, user_id, SIGN_IN_LINK_LIFE, now).await?),
     };
     let first = first_project(tx, account_id, user_id, &applicant.email, now).await?;
     let FirstProject { project, api_key, api_key_readonly, ping_key } = first;
     let plan = plan.name.clone();
-    Ok(NewAccount { email, plan, project, api_key, api_key_readonly, ping_key, sign_in_token })
+    Ok(NewAccount { user_id, email, plan, project, api_key, api_key_readonly, ping_key, sign_in_token })
 }
 
 struct FirstProject {
@@ -134,12 +140,25 @@ async fn first_project(
     Ok(FirstProject { project: project.uuid, api_key, api_key_readonly, ping_key })
 }
 
-/// Stores a link that signs the user in once, and returns its token.
+/// Stores a link that signs the user in once, within `life`, and returns its token.
 ///
 /// # Errors
 /// The database's.
-pub async fn sign_in_link(tx: &mut WriteTx, user_id: i64, now: Time) -> Result<String> {
+pub async fn sign_in_link(tx: &mut WriteTx, user_id: i64, life: Span, now: Time) -> Result<String> {
     let token = id::token();
-    accounts::store::create_sign_in_link(tx, id::digest(&token), user_id, now + SIGN_IN_LINK_LIFE).await?;
+    accounts::store::create_sign_in_link(tx, id::digest(&token), user_id, now + life).await?;
     Ok(token)
+}
+
+/// The token with which the operator's account can be claimed on the web; the log has it as long as there is none.
+pub fn claim_token(secret: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes a key of any length");
+    mac.update(b"operator\0");
+    mac.finalize().into_bytes().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether it is that token.
+pub fn is_claim(secret: &[u8], token: &str) -> bool {
+    use subtle::ConstantTimeEq;
+    bool::from(claim_token(secret).as_bytes().ct_eq(token.as_bytes()))
 }

@@ -25,6 +25,9 @@ pub struct Time(pub i64);
 #[sqlx(transparent)]
 pub struct Span(pub i64);
 
+/// A stored instant further ahead of now than this was written under a wrong clock and counts as not set.
+pub const CLOCK_SLACK: Span = Span::seconds(60);
+
 impl Span {
     pub const ZERO: Self = Self(0);
 

@@ -3,7 +3,13 @@
 //! The account row is the first lock of every transaction that takes or gives back something a plan counts:
 //! its guards compare the plan they were asked for with the stored one, so that nobody counts by an old plan
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
+//!
+//! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
+//! API's create, also with `unique`, `create=1`, and the page's form and copy) and from `removal` (undoing a
+//! deletion); [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits.rs` walks those that take.
 
+pub mod password;
+pub mod sessions;
 pub mod store;
 
 use uuid::Uuid;
@@ -12,12 +18,24 @@ use crate::config::Plan;
 use crate::db::{ReadTx, WriteTx, text_enum};
 use crate::error::{Error, Result};
 use crate::id;
-use crate::time::{Span, Time};
+use crate::time::{CLOCK_SLACK, Span, Time};
 use chrono::Datelike;
 
 text_enum! {
     /// What a member may do (`CONTRACT` 10).
     pub enum Role { Owner = "owner", Manager = "manager", Member = "member", Readonly = "readonly" }
+}
+
+impl Role {
+    /// Whether the role may change checks, channels, keys and the project's name, and see ping addresses.
+    pub const fn may_change(self) -> bool {
+        !matches!(self, Self::Readonly)
+    }
+
+    /// Whether the role may invite and remove members.
+    pub const fn may_manage(self) -> bool {
+        matches!(self, Self::Owner | Self::Manager)
+    }
 }
 
 /// Who pays and whom the plan limits.
@@ -47,6 +65,8 @@ pub struct User {
     /// Lower-case.
     pub email: String,
     pub password_hash: Option<String>,
+    /// The IANA zone in which this person reads times.
+    pub zone: String,
 }
 
 /// A group of checks, channels and keys.
@@ -58,6 +78,14 @@ pub struct Project {
     pub name: String,
     pub ping_key: Option<String>,
     pub badge_key: Uuid,
+}
+
+/// A project as one of its members sees it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Membership {
+    #[sqlx(flatten)]
+    pub project: Project,
+    pub role: Role,
 }
 
 /// An API key as it is stored: what it opens, never the key.
@@ -83,8 +111,8 @@ pub enum Charge {
     Taken,
     /// This month's alerts are used up.
     QuotaUsed,
-    /// The plan changed meanwhile; ask again.
-    PlanChanged,
+    /// The account changed meanwhile; ask again.
+    Outdated,
 }
 
 /// The calendar month of `now` in UTC, counted from year 0: what `alerts_month` holds.
@@ -99,6 +127,14 @@ pub fn month_start(month: i64) -> Time {
     let month0 = u32::try_from(month.rem_euclid(12)).unwrap_or(0);
     let first = chrono::NaiveDate::from_ymd_opt(year, month0 + 1, 1).unwrap_or_default();
     Time(first.and_time(chrono::NaiveTime::MIN).and_utc().timestamp_millis())
+}
+
+impl AccountRow {
+    /// Alerts charged in the month of `now`. A month that the clock has not reached counts as not set.
+    pub fn alerts_used_at(&self, now: Time) -> i64 {
+        let counted = month(now)..=month(now + CLOCK_SLACK);
+        if counted.contains(&self.alerts_month) { self.alerts_used } else { 0 }
+    }
 }
 
 /// Makes sure that the instance has its row, with a secret of its own, and returns it.
@@ -120,7 +156,8 @@ pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Sp
         return Ok(Some(account.plan.floor));
     }
     let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
-    if row.plan == account.plan.name { Ok(None) } else { Err(Error::Outdated) }
+    let is_full = row.plan == account.plan.name && row.checks_used >= limit;
+    if is_full { Ok(None) } else { Err(Error::Outdated) }
 }
 
 /// Gives one check back; the account row is locked from here on.
@@ -137,11 +174,12 @@ pub async fn give_back_check(tx: &mut WriteTx, account_id: i64) -> Result<()> {
 /// The database's.
 pub async fn charge_alert(tx: &mut WriteTx, account: &Account, now: Time) -> Result<Charge> {
     let limit = account.plan.alerts_per_month.unwrap_or(i64::MAX);
-    if store::charge_alert(tx, account.id, &account.plan.name, month(now), limit).await? {
+    if store::charge_alert(tx, account.id, &account.plan.name, limit, now).await? {
         return Ok(Charge::Taken);
     }
     let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
-    Ok(if row.plan == account.plan.name { Charge::QuotaUsed } else { Charge::PlanChanged })
+    let is_used = row.plan == account.plan.name && row.alerts_used_at(now) >= limit;
+    Ok(if is_used { Charge::QuotaUsed } else { Charge::Outdated })
 }
 
 /// The key's project, if the key is known. The comparison of digests takes the same time for every key.
@@ -153,4 +191,36 @@ pub async fn find_key(tx: &mut ReadTx, key: &str) -> Result<Option<ApiKey>> {
     let digest = id::digest(key);
     let found = store::find_key(tx, &digest).await?;
     Ok(found.filter(|found| bool::from(found.digest.ct_eq(&digest))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_ends_where_the_next_begins() {
+        let at = |text: &str| Time::parse(text).unwrap();
+        let next = |text: &str| month_start(month(at(text)) + 1);
+        assert_eq!(next("2026-03-26T03:12:00Z"), at("2026-04-01T00:00:00Z"));
+        assert_eq!(next("2026-12-31T23:59:59.999Z"), at("2027-01-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn alerts_of_another_month_do_not_count() {
+        let now = Time::parse("2026-03-31T23:59:30Z").unwrap();
+        let row = |alerts_month| AccountRow {
+            id: 1,
+            uuid: Uuid::nil(),
+            plan: "free".to_owned(),
+            checks_used: 0,
+            alerts_used: 7,
+            alerts_month,
+        };
+        let march = month(now);
+        assert_eq!(row(march).alerts_used_at(now), 7);
+        assert_eq!(row(march - 1).alerts_used_at(now), 0);
+        assert_eq!(row(march + 1).alerts_used_at(now), 7, "another process is in April already");
+        assert_eq!(row(march + 1).alerts_used_at(now - Span::seconds(31)), 0, "the clock was set back");
+        assert_eq!(row(march + 12).alerts_used_at(now), 0);
+    }
 }

@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-use super::{AccountRow, ApiKey, Instance, Project, Role, User};
+use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
-use crate::time::Time;
+use crate::time::{CLOCK_SLACK, Time};
 
 statements! {
     /// Makes the instance's row once. Zero rows: another process did.
@@ -23,6 +23,7 @@ statements! {
         "UPDATE accounts SET plan = plan WHERE id = $1 \
          RETURNING id, uuid, plan, checks_used, alerts_used, alerts_month";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
+    COUNT_BY_PLAN = "SELECT plan AS name, COUNT(*) AS number FROM accounts GROUP BY plan ORDER BY plan";
     /// Accounts whose rows were written under other values of a plan than today's.
     LIST_OUTDATED =
         "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts \
@@ -32,26 +33,33 @@ statements! {
         "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3";
     /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
     GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
-    /// Alert quota: charges one alert of a month, beginning anew in a new one. Zero rows: the month's alerts are
-    /// used up, or the plan is no longer the one given.
+    /// Alert quota: charges one alert of month `$3`, beginning anew in a new one, or where the stored one was
+    /// written under a wrong clock (beyond `$5`). Zero rows: the month's alerts are used up, or the plan is no
+    /// longer the one given.
     CHARGE_ALERT =
         "UPDATE accounts SET \
-         alerts_used = CASE WHEN alerts_month < $3 THEN 1 ELSE alerts_used + 1 END, \
-         alerts_month = CASE WHEN alerts_month < $3 THEN $3 ELSE alerts_month END \
-         WHERE id = $1 AND plan = $2 AND CASE WHEN alerts_month < $3 THEN 0 ELSE alerts_used END < $4";
+         alerts_used = CASE WHEN alerts_month < $3 OR alerts_month > $5 THEN 1 ELSE alerts_used + 1 END, \
+         alerts_month = CASE WHEN alerts_month < $3 OR alerts_month > $5 THEN $3 ELSE alerts_month END \
+         WHERE id = $1 AND plan = $2 \
+         AND CASE WHEN alerts_month < $3 OR alerts_month > $5 THEN 0 ELSE alerts_used END < $4";
     /// Gives one alert back that was charged for a delivery another worker had. Zero rows: the month is over.
     GIVE_BACK_ALERT =
         "UPDATE accounts SET alerts_used = alerts_used - 1 WHERE id = $1 AND alerts_month = $2 AND alerts_used > 0";
     /// The one notice a month that the quota is used up. Zero rows: it was given.
-    TELL_QUOTA = "UPDATE accounts SET quota_told_month = $2 WHERE id = $1 AND quota_told_month < $2";
+    TELL_QUOTA =
+        "UPDATE accounts SET quota_told_month = $2 \
+         WHERE id = $1 AND (quota_told_month < $2 OR quota_told_month > $3)";
     /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
     SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    /// Plan change where only the plan's values did. Zero rows: the account has another plan by now, or another
+    /// process applied the values.
+    RENEW_PLAN = "UPDATE accounts SET plan_digest = $3 WHERE id = $1 AND plan = $2 AND plan_digest <> $3";
     /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT (email) DO NOTHING RETURNING id";
-    FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE email = $1";
-    FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash FROM users WHERE account_id = $1";
+    FIND_USER_BY_EMAIL = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE email = $1";
+    FIND_USER_OF_ACCOUNT = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE account_id = $1";
     CREATE_SIGN_IN_LINK = "INSERT INTO sign_in_links (digest, user_id, expires_at) VALUES ($1, $2, $3)";
     CREATE_PROJECT =
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
@@ -66,15 +74,65 @@ statements! {
     /// next sees what was made before. Zero rows: it is gone.
     LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
+    /// The projects that a user is a member of, with the role.
+    LIST_MEMBERSHIPS =
+        "SELECT projects.id AS id, projects.uuid AS uuid, projects.account_id AS account_id, projects.name AS name, \
+         projects.ping_key AS ping_key, projects.badge_key AS badge_key, members.role AS role FROM members \
+         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 ORDER BY projects.id";
+    FIND_USER = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE id = $1";
+    SET_PASSWORD = "UPDATE users SET password_hash = $2 WHERE id = $1";
+    SET_ZONE = "UPDATE users SET zone = $2 WHERE id = $1";
     CREATE_KEY =
         "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    /// Which key it is, and the plan that limits it.
+    FIND_KEY_PLAN =
+        "SELECT api_keys.id AS id, accounts.plan AS plan FROM api_keys \
+         JOIN projects ON projects.id = api_keys.project_id JOIN accounts ON accounts.id = projects.account_id \
+         WHERE api_keys.digest = $1";
+    LIST_KEYS = "SELECT id, name, hint FROM api_keys WHERE project_id = $1 ORDER BY id";
+    LIST_MEMBER_COUNTS =
+        "SELECT projects.id AS id, projects.uuid AS uuid, projects.name AS name, COUNT(members.user_id) AS members \
+         FROM projects LEFT JOIN members ON members.project_id = projects.id WHERE projects.account_id = $1 \
+         GROUP BY projects.id, projects.uuid, projects.name ORDER BY projects.id";
     FIND_KEY = "SELECT id, project_id, readonly, digest FROM api_keys WHERE digest = $1";
+}
+
+/// A key and the plan that limits it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct KeyPlan {
+    pub id: i64,
+    /// The plan's name.
+    pub plan: String,
+}
+
+/// A key as people tell it from others.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct NamedKey {
+    pub id: i64,
+    pub name: String,
+    /// Its first characters.
+    pub hint: String,
+}
+
+/// A project and how many members it has.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct MemberCount {
+    pub id: i64,
+    pub uuid: Uuid,
+    pub name: String,
+    pub members: i64,
 }
 
 #[derive(sqlx::FromRow)]
 struct Id {
     id: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Counted {
+    name: String,
+    number: i64,
 }
 
 fn returned(row: Option<Id>) -> Result<i64> {
@@ -118,6 +176,12 @@ pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_ACCOUNTS).all().await?)
 }
 
+/// Plans that accounts are on, with the number of accounts.
+pub async fn count_by_plan(tx: &mut ReadTx) -> Result<Vec<(String, i64)>> {
+    let rows = tx.query(COUNT_BY_PLAN).all::<Counted>().await?;
+    Ok(rows.into_iter().map(|row| (row.name, row.number)).collect())
+}
+
 pub async fn list_outdated(tx: &mut ReadTx, plan: &str, digest: &str) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_OUTDATED).bind(plan.to_owned()).bind(digest.to_owned()).all().await?)
 }
@@ -133,9 +197,9 @@ pub async fn give_back_check(tx: &mut WriteTx, id: i64) -> Result<()> {
 }
 
 /// Whether one was left: see [`CHARGE_ALERT`].
-pub async fn charge_alert(tx: &mut WriteTx, id: i64, plan: &str, month: i64, limit: i64) -> Result<bool> {
-    let change = tx.change(CHARGE_ALERT).bind(id).bind(plan.to_owned()).bind(month).bind(limit);
-    Ok(change.count().await? == 1)
+pub async fn charge_alert(tx: &mut WriteTx, id: i64, plan: &str, limit: i64, now: Time) -> Result<bool> {
+    let change = tx.change(CHARGE_ALERT).bind(id).bind(plan.to_owned()).bind(month(now)).bind(limit);
+    Ok(change.bind(month(now + CLOCK_SLACK)).count().await? == 1)
 }
 
 pub async fn give_back_alert(tx: &mut WriteTx, id: i64, month: i64) -> Result<()> {
@@ -144,13 +208,20 @@ pub async fn give_back_alert(tx: &mut WriteTx, id: i64, month: i64) -> Result<()
 }
 
 /// Whether the notice is due: see [`TELL_QUOTA`].
-pub async fn tell_quota(tx: &mut WriteTx, id: i64, month: i64) -> Result<bool> {
-    Ok(tx.change(TELL_QUOTA).bind(id).bind(month).count().await? == 1)
+pub async fn tell_quota(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
+    let change = tx.change(TELL_QUOTA).bind(id).bind(month(now)).bind(month(now + CLOCK_SLACK));
+    Ok(change.count().await? == 1)
 }
 
 /// Whether the account exists: see [`SET_PLAN`].
 pub async fn set_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Result<bool> {
     let change = tx.change(SET_PLAN).bind(id).bind(plan.to_owned()).bind(digest.to_owned());
+    Ok(change.count().await? == 1)
+}
+
+/// Whether there was something to renew: see [`RENEW_PLAN`].
+pub async fn renew_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Result<bool> {
+    let change = tx.change(RENEW_PLAN).bind(id).bind(plan.to_owned()).bind(digest.to_owned());
     Ok(change.count().await? == 1)
 }
 
@@ -255,4 +326,37 @@ pub async fn create_key(
 
 pub async fn find_key(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<ApiKey>> {
     Ok(tx.query(FIND_KEY).bind(digest.to_vec()).maybe().await?)
+}
+
+/// The projects of a user, oldest first.
+pub async fn list_memberships(tx: &mut ReadTx, user_id: i64) -> Result<Vec<Membership>> {
+    Ok(tx.query(LIST_MEMBERSHIPS).bind(user_id).all().await?)
+}
+
+pub async fn find_user(tx: &mut ReadTx, id: i64) -> Result<Option<User>> {
+    Ok(tx.query(FIND_USER).bind(id).maybe().await?)
+}
+
+pub async fn set_password(tx: &mut WriteTx, user_id: i64, hash: &str) -> Result<()> {
+    tx.change(SET_PASSWORD).bind(user_id).bind(hash.to_owned()).count().await?;
+    Ok(())
+}
+
+pub async fn set_zone(tx: &mut WriteTx, user_id: i64, zone: &str) -> Result<()> {
+    tx.change(SET_ZONE).bind(user_id).bind(zone.to_owned()).count().await?;
+    Ok(())
+}
+
+/// The key with this digest and the name of its account's plan.
+pub async fn find_key_plan(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<KeyPlan>> {
+    Ok(tx.query(FIND_KEY_PLAN).bind(digest.to_vec()).maybe().await?)
+}
+
+pub async fn list_keys(tx: &mut ReadTx, project_id: i64) -> Result<Vec<NamedKey>> {
+    Ok(tx.query(LIST_KEYS).bind(project_id).all().await?)
+}
+
+/// The account's projects with their numbers of members.
+pub async fn list_member_counts(tx: &mut ReadTx, account_id: i64) -> Result<Vec<MemberCount>> {
+    Ok(tx.query(LIST_MEMBER_COUNTS).bind(account_id).all().await?)
 }

@@ -4,7 +4,7 @@
 //! delivery unless the first one died, and only the holder of the token may settle. This file opens its own
 //! transactions, because sending happens between two of them: the claim commits first, with the charge.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::send::{Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
@@ -140,16 +140,19 @@ impl Deliverer<'_> {
 }
 
 /// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
-/// without quota is held. Account by account, each locked before its deliveries are touched, both by id.
+/// without quota is held. All accounts are locked first, by id; then deliveries check by check, where an UP
+/// takes the DOWNs before it too.
 async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut due: Vec<&Claimed> = due.iter().collect();
-    due.sort_by_key(|delivery| (delivery.account_id, delivery.id));
-    let mut accounts: HashMap<i64, Option<Account>> = HashMap::new();
+    due.sort_by_key(|delivery| (delivery.check_id, delivery.channel_id, delivery.id));
+    let mut accounts: BTreeMap<i64, Option<Account>> =
+        due.iter().map(|delivery| (delivery.account_id, None)).collect();
+    for (id, account) in &mut accounts {
+        *account = lock_account(tx, plans, *id).await?;
+    }
     let mut claimed = Vec::new();
     for delivery in due {
-        if !accounts.contains_key(&delivery.account_id) {
-            accounts.insert(delivery.account_id, lock_account(tx, plans, delivery.account_id).await?);
-        }
+        let account = accounts[&delivery.account_id].as_ref();
         if is_overtaken(tx, delivery).await? {
             store::supersede(tx, delivery.id, now).await?;
             continue;
@@ -158,12 +161,10 @@ async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) 
             store::supersede_waiting(tx, delivery, now).await?;
         }
         let mut charged = false;
-        if let Some(account) =
-            accounts[&delivery.account_id].as_ref().filter(|_| delivery.charged_at.is_none())
-        {
+        if let Some(account) = account.filter(|_| delivery.charged_at.is_none()) {
             match accounts::charge_alert(tx, account, now).await? {
                 Charge::Taken => charged = true,
-                Charge::PlanChanged => continue,
+                Charge::Outdated => continue,
                 Charge::QuotaUsed if is_owed(tx, delivery).await? => {}
                 Charge::QuotaUsed => {
                     hold(tx, account, delivery, now).await?;
@@ -230,9 +231,8 @@ pub async fn release_held(db: &Db, plans: &Plans, now: Time) -> Result<usize> {
 
 async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: Time) -> Result<usize> {
     let Some(row) = accounts::store::lock_account(tx, account_id).await? else { return Ok(0) };
-    let Some(plan) = plans.get(&row.plan) else { return Ok(0) };
-    let used = if row.alerts_month < accounts::month(now) { 0 } else { row.alerts_used };
-    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(used);
+    let plan = plans.of(&row.plan);
+    let left = plan.alerts_per_month.unwrap_or(i64::MAX).saturating_sub(row.alerts_used_at(now));
     let (mut released, mut some_wait) = (0, false);
     for held in store::list_held(tx, account_id, HELD_BATCH).await? {
         if held.tells != held.told_status {
@@ -246,7 +246,7 @@ async fn release_held_of(tx: &mut WriteTx, plans: &Plans, account_id: i64, now: 
     }
     if some_wait {
         // In a new month too, whose alerts are used up by what the last one left.
-        letters::tell_quota(tx, &Account { id: account_id, plan: plan.clone() }, now).await?;
+        letters::tell_quota(tx, &Account { id: account_id, plan }, now).await?;
     }
     Ok(released)
 }

@@ -8,6 +8,7 @@
 pub mod deliver;
 pub mod letters;
 pub mod links;
+pub mod log;
 pub mod send;
 pub mod store;
 pub mod words;

@@ -135,7 +135,7 @@ statements! {
     LIST_ALSO_DOWN =
         "SELECT checks.name AS name, checks.uuid AS uuid, MAX(flips.flipped_at) AS since_at FROM checks \
          JOIN flips ON flips.check_id = checks.id AND flips.new_status = 'down' WHERE checks.project_id = $1 \
-         AND checks.id <> $2 AND checks.status = 'down' GROUP BY checks.id, checks.name, checks.uuid \
+         AND checks.id <> $2 AND checks.status = 'down' AND checks.deleted_at IS NULL GROUP BY checks.id, checks.name, checks.uuid \
          ORDER BY checks.id LIMIT 10";
     LIST_ALSO_TOLD =
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \

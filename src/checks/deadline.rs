@@ -41,7 +41,7 @@ impl Gap {
 pub struct Window {
     /// The slot, or the run's start.
     pub expected: Time,
-    /// Where it begins: gaps that end earlier do not touch it.
+    /// Where it begins: gaps that end before do not touch it.
     pub from: Time,
     pub deadline: Time,
     /// Whether it is a run that must end.
@@ -88,7 +88,9 @@ fn earlier(run: Option<Window>, slot: Option<Window>) -> Option<Window> {
 fn slot_window(state: &State, rules: &Rules) -> Option<Window> {
     let expected = slot(state, rules)?;
     let deadline = expected + slot_allowance(rules);
-    Some(Window { expected, from: expected - EARLY, deadline, is_run: false })
+    // A gap that made a slot unseen is over for the next one.
+    let from = state.unseen_at.map_or(expected - EARLY, |gap_end| gap_end.max(expected - EARLY));
+    Some(Window { expected, from, deadline, is_run: false })
 }
 
 /// The run that is supervised; while the check is down or paused, none is.
@@ -129,7 +131,7 @@ impl Window {
     /// What `gaps`, in any order, left to see of this window of a check with this grace.
     pub fn seen_through(&self, gaps: &[Gap], grace: Span) -> Sight {
         let touching = |until: Time| {
-            gaps.iter().filter(move |gap| gap.ended_at >= self.from && gap.started_at <= until).copied()
+            gaps.iter().filter(move |gap| gap.ended_at > self.from && gap.started_at < until).copied()
         };
         let excusing = |until: Time| touching(until).filter(|gap| gap.length() >= GAP_EXCUSES);
         let latest = excusing(self.deadline).map(|gap| gap.ended_at).max();

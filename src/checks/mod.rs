@@ -5,6 +5,7 @@
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
+pub mod history;
 pub mod json;
 pub mod log;
 pub mod silence;
@@ -192,7 +193,7 @@ impl Check {
             rev: 0,
             settings: Settings { name: name.to_owned(), ..Settings::default() },
             floor_ms: Span::ZERO,
-            state: State { status, told_status: status, ..State::new() },
+            state: State { status, told_status: status, ..State::unpinged() },
             fault: None,
         }
     }

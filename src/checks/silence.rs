@@ -3,7 +3,8 @@
 //! [`judge`] is asked about a check whose stored deadline has passed, and says what to write: that it is down,
 //! that it is too early, or that the slot fell into a gap of ours. What is stored only tells when to ask; the
 //! window is computed anew from state and rules. Silence in a window that Flatline did not watch proves nothing,
-//! but it excuses once: after an unseen slot, a window that was watched for the most part counts.
+//! but it excuses once: after an unseen slot, a window that was watched for the most part counts, whatever further
+//! gap touches it.
 
 use super::deadline::{self, Gap, Rules, Window};
 use super::state::{Change, Reason, State, Status, flip};
@@ -30,8 +31,9 @@ pub fn judge(state: &State, rules: &Rules, gaps: &[Gap], now: Time) -> Verdict {
     let due = deadline::window(&state, rules).filter(|window| window.deadline <= now);
     let Some(window) = due else { return Verdict::Later(state) };
     let sight = window.seen_through(gaps, rules.grace);
-    let counts = state.unseen_at.is_some() && sight.mostly_watched;
-    match sight.excuse.filter(|_| !counts) {
+    let is_another = |gap: &Gap| state.unseen_at.is_some_and(|unseen| unseen < gap.ended_at);
+    let counts = |gap: &Gap| is_another(gap) && sight.mostly_watched;
+    match sight.excuse.filter(|excuse| !counts(&excuse.gap)) {
         Some(excuse) if now < excuse.until => {
             state.wake_at = [Some(excuse.until), state.flapping_until_at].into_iter().flatten().min();
             Verdict::Later(state)

@@ -8,14 +8,12 @@ use uuid::Uuid;
 
 use super::deadline::{self, Rules};
 use crate::db::text_enum;
-use crate::time::{Span, Time};
+use crate::time::{CLOCK_SLACK, Span, Time};
 
 /// Flips of one check within a floor window that are written one by one; later ones are merged.
 pub const FLIPS_PER_FLOOR: i64 = 6;
 /// Starts of one check within a floor window that are accepted.
 pub const STARTS_PER_FLOOR: i64 = 6;
-/// A stored instant further ahead of now than this was written under a wrong clock and counts as not set.
-pub const CLOCK_SLACK: Span = Span::seconds(60);
 /// An open run older than this is forgotten (`CONTRACT` 3.6).
 pub const RUN_LIFE: Span = Span::hours(72);
 
@@ -345,7 +343,7 @@ impl State {
     }
 
     /// The state of a check that was never pinged.
-    pub fn new() -> Self {
+    pub fn unpinged() -> Self {
         Self {
             seq: 0,
             status: Status::New,
@@ -402,7 +400,8 @@ impl State {
     /// Computes expectation, deadline and next look anew, after the rules changed.
     pub fn rearm(&mut self, rules: &Rules) {
         deadline::expect(self, rules);
-        self.wake_at = self.next_look();
+        // What has no schedule that can be evaluated is still looked at, and reported, when it was set aside for.
+        self.wake_at = if rules.schedule.is_some() { self.next_look() } else { self.wake_at };
     }
 
     /// Takes back every instant that the clock has not reached, after it was set back.

@@ -59,27 +59,27 @@ statements! {
          filter_body, filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, \
          $22, $23, $24) RETURNING ", columns!());
-    FIND_CHECK = concat!("SELECT ", columns!(), " FROM checks WHERE uuid = $1");
-    FIND_CHECK_BY_ID = concat!("SELECT ", columns!(), " FROM checks WHERE id = $1");
-    LIST_CHECKS = concat!("SELECT ", columns!(), " FROM checks WHERE project_id = $1 ORDER BY id");
-    FIND_CHECK_BY_BADGE_KEY = concat!("SELECT ", columns!(), " FROM checks WHERE badge_key = $1");
+    FIND_CHECK = concat!("SELECT ", columns!(), " FROM checks WHERE uuid = $1 AND deleted_at IS NULL");
+    FIND_CHECK_BY_ID = concat!("SELECT ", columns!(), " FROM checks WHERE id = $1 AND deleted_at IS NULL");
+    LIST_CHECKS = concat!("SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND deleted_at IS NULL ORDER BY id");
+    FIND_CHECK_BY_BADGE_KEY = concat!("SELECT ", columns!(), " FROM checks WHERE badge_key = $1 AND deleted_at IS NULL");
     /// The checks of a project with a slug; two are enough to know that it is ambiguous.
     LIST_CHECKS_BY_SLUG = concat!(
-        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND slug = $2 ORDER BY id LIMIT 2");
+        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND slug = $2 AND deleted_at IS NULL \
+         ORDER BY id LIMIT 2");
     /// The oldest check of a project that is equal in every field that is asked about.
     FIND_MATCH = concat!(
-        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 \
+        "SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND deleted_at IS NULL \
          AND name = COALESCE($2, name) AND slug = COALESCE($3, slug) AND tags = COALESCE($4, tags) \
          AND period_ms = COALESCE($5, period_ms) AND grace_ms = COALESCE($6, grace_ms) ORDER BY id LIMIT 1");
-    LIST_CHECKS_OF_ACCOUNT = concat!("SELECT ", columns!(), " FROM checks WHERE account_id = $1 ORDER BY id");
     /// Column merge: locks the row and returns it live, so that an edit computes from what is really there.
     /// Zero rows: the check is gone.
-    LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 RETURNING ", columns!());
+    LOCK_FOR_EDIT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND deleted_at IS NULL RETURNING ", columns!());
     /// The same for a form, which knows the revision it was filled from. Zero rows: somebody edited meanwhile,
     /// or the check is gone.
-    LOCK_FOR_EDIT_AT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND rev = $2 RETURNING ", columns!());
+    LOCK_FOR_EDIT_AT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND rev = $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Locks the row without changing it, after an optimistic decision was outdated. Zero rows: gone.
-    LOCK_CHECK = concat!("UPDATE checks SET seq = seq WHERE id = $1 RETURNING ", columns!());
+    LOCK_CHECK = concat!("UPDATE checks SET seq = seq WHERE id = $1 AND deleted_at IS NULL RETURNING ", columns!());
     /// Writes the settings of a row that this transaction locked.
     WRITE_SETTINGS =
         "UPDATE checks SET name = $2, slug = $3, tags = $4, description = $5, kind = $6, period_ms = $7, \
@@ -97,32 +97,45 @@ statements! {
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
     /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
-    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 ORDER BY id";
+    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
     /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
     /// Slots are chosen by the floor and follow one by one in the same transaction.
-    MOVE_FLOORS =
+    MOVE_FLOORS = concat!(
         "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
          deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
              THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
          wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
              CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
              ELSE wake_at END \
-         WHERE account_id = $1 AND floor_ms <> $2";
-    DELETE_CHECK = "DELETE FROM checks WHERE id = $1";
+         WHERE account_id = $1 AND floor_ms <> $2 AND deleted_at IS NULL RETURNING ", columns!());
+    /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
+    /// somebody else deleted it, or it belongs to another account by now.
+    DELETE_CHECK =
+        "UPDATE checks SET deleted_at = $3, rev = rev + 1, wake_at = NULL \
+         WHERE id = $1 AND account_id = $2 AND deleted_at IS NULL";
+    LIST_DELETED = "SELECT id FROM checks WHERE project_id = $1 AND deleted_at = $2 ORDER BY id";
+    /// Brings a check back, under the floor of today's plan. Zero rows: somebody else did, or it is gone for good.
+    RESTORE_CHECK = concat!(
+        "UPDATE checks SET deleted_at = NULL, rev = rev + 1, floor_ms = $3 WHERE id = $1 AND deleted_at = $2 \
+         RETURNING ", columns!());
+    /// Deletes for good what can no longer be brought back.
+    PURGE_CHECKS = "DELETE FROM checks WHERE deleted_at <= $1";
     /// Checks that the sweep has to look at, oldest first.
-    LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 ORDER BY wake_at, id LIMIT $2");
+    LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 AND deleted_at IS NULL \
+         ORDER BY wake_at, id LIMIT $2");
     /// Checks of an account that were neither heard of nor judged since a gap touched their window.
     COUNT_UNDECIDED =
-        "SELECT COUNT(*) AS number FROM checks WHERE account_id = $1 AND status IN ('new', 'up') \
+        "SELECT COUNT(*) AS number FROM checks WHERE account_id = $1 AND deleted_at IS NULL AND status IN ('new', 'up') \
          AND deadline_at >= $2 AND (expected_at < $3 OR last_start_at < $3)";
     /// Checks with an instant that the clock has not reached, or put off beyond their deadline.
     LIST_AHEAD = concat!(
-        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND (last_ping_at > $2 OR last_success_at > $2 \
+        "SELECT ", columns!(), " FROM checks WHERE id > $1 AND deleted_at IS NULL AND (last_ping_at > $2 OR last_success_at > $2 \
          OR last_start_at > $2 OR last_log_at > $2 OR last_ignored_at > $2 OR starts_since_at > $2 \
          OR flips_since_at > $2 OR unseen_at > $2 OR flapping_until_at > $2 + floor_ms OR wake_at > deadline_at \
          OR EXISTS (SELECT 1 FROM runs WHERE runs.check_id = checks.id AND runs.started_at > $2)) \
          ORDER BY id LIMIT $3");
-    COUNT_BY_ACCOUNT = "SELECT account_id AS id, COUNT(*) AS number FROM checks GROUP BY account_id ORDER BY account_id";
+    COUNT_BY_ACCOUNT = "SELECT account_id AS id, COUNT(*) AS number FROM checks WHERE deleted_at IS NULL \
+         GROUP BY account_id ORDER BY account_id";
     COUNT_RUN_MISMATCHES =
         "SELECT COUNT(*) AS number FROM checks WHERE open_runs <> \
          (SELECT COUNT(*) FROM runs WHERE runs.check_id = checks.id)";
@@ -287,10 +300,6 @@ pub async fn find_match(tx: &mut ReadTx, project_id: i64, like: &Likeness) -> Re
     Ok(query.bind(like.tags.clone()).bind(like.period).bind(like.grace).maybe().await?)
 }
 
-pub async fn list_of_account(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Check>> {
-    Ok(tx.query(LIST_CHECKS_OF_ACCOUNT).bind(account_id).all().await?)
-}
-
 pub async fn list_due(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Check>> {
     Ok(tx.query(LIST_DUE).bind(now).bind(limit).all().await?)
 }
@@ -337,14 +346,34 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
-/// Moves floors and deadlines; returns of how many checks. Their rows are locked by id first.
-pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<u64> {
+/// Moves floors and deadlines; returns the checks whose floor was another one as they now are, by id. Their rows
+/// are locked in that order first.
+pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<Vec<Check>> {
     tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    Ok(tx.change(MOVE_FLOORS).bind(account_id).bind(floor).count().await?)
+    let mut moved: Vec<Check> = tx.change(MOVE_FLOORS).bind(account_id).bind(floor).all().await?;
+    moved.sort_by_key(|check| check.id);
+    Ok(moved)
 }
 
-pub async fn delete(tx: &mut WriteTx, id: i64) -> Result<bool> {
-    Ok(tx.change(DELETE_CHECK).bind(id).count().await? == 1)
+/// Whether the account had the check: see [`DELETE_CHECK`].
+pub async fn delete(tx: &mut WriteTx, id: i64, account_id: i64, now: Time) -> Result<bool> {
+    Ok(tx.change(DELETE_CHECK).bind(id).bind(account_id).bind(now).count().await? == 1)
+}
+
+/// Ids of the project's checks that were deleted at that very instant.
+pub async fn list_deleted(tx: &mut ReadTx, project_id: i64, at: Time) -> Result<Vec<i64>> {
+    let rows = tx.query(LIST_DELETED).bind(project_id).bind(at).all::<Id>().await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+/// The check, if it could be brought back: see [`RESTORE_CHECK`].
+pub async fn restore(tx: &mut WriteTx, id: i64, deleted_at: Time, floor: Span) -> Result<Option<Check>> {
+    Ok(tx.change(RESTORE_CHECK).bind(id).bind(deleted_at).bind(floor).maybe().await?)
+}
+
+/// How many were deleted for good.
+pub async fn purge(tx: &mut WriteTx, deleted_until: Time) -> Result<u64> {
+    Ok(tx.change(PURGE_CHECKS).bind(deleted_until).count().await?)
 }
 
 /// How many checks of the account had their window touched by a gap (from `gap_started_at` on, slots up to

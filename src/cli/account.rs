@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use argon2::password_hash::{PasswordHasher, SaltString};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -13,9 +12,7 @@ use crate::error::Error;
 use crate::mail::Address;
 use crate::signup::{self, Applicant};
 use crate::time::Clock;
-use crate::{accounts, db, id, plans};
-
-const PASSWORD_MIN_CHARS: usize = 8;
+use crate::{accounts, db, plans};
 
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
@@ -66,7 +63,7 @@ async fn create(
 ) -> Result<ExitCode, Failure> {
     let email = Address::parse(&email.to_lowercase())?;
     let password_hash = if password_stdin { Some(read_password()?) } else { None };
-    let applicant = Applicant { email, password_hash, plan };
+    let applicant = Applicant { email, password_hash, plan, may_operate: true };
     let db = open(settings).await?;
     let now = Clock::System.now();
     let new = db::write!(db, |tx| {
@@ -101,16 +98,10 @@ fn read_password() -> Result<String, Failure> {
     let mut password = String::new();
     std::io::stdin().read_to_string(&mut password)?;
     let password = password.trim_end_matches(['\r', '\n']);
-    if password.chars().count() < PASSWORD_MIN_CHARS {
-        return Err(Failure(format!("a password has at least {PASSWORD_MIN_CHARS} characters")));
+    match accounts::password::complaint(password) {
+        Some(complaint) => Err(Failure(complaint)),
+        None => Ok(accounts::password::hash(password)?),
     }
-    hash(password)
-}
-
-fn hash(password: &str) -> Result<String, Failure> {
-    let salt = SaltString::encode_b64(&id::bytes::<16>()).map_err(|error| Failure(error.to_string()))?;
-    let hashed = argon2::Argon2::default().hash_password(password.as_bytes(), &salt);
-    hashed.map(|hash| hash.to_string()).map_err(|error| Failure(error.to_string()))
 }
 
 async fn change_plan(settings: &Settings, email: &str, name: &str) -> Result<ExitCode, Failure> {

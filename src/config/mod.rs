@@ -3,8 +3,10 @@
 //! [`TABLE`] is the whole list; the README mirrors it and a test compares the two. A value that cannot be used
 //! stops the start with the variable's name and what it takes. Nothing else in the crate reads the environment.
 
+mod limits;
 mod plans;
 
+pub use limits::{LIMITS, Limit, Limits, Rule};
 pub use plans::{Plan, Plans};
 
 use std::net::SocketAddr;
@@ -46,7 +48,7 @@ table! {
     CLIENT_IP_HEADER = "", "Header in which a trusted proxy names the caller, such as `X-Real-IP`; only where the proxy overwrites it.";
     SIGNUP = "open", "`open` or `closed`: whether strangers may make accounts.";
     DEFAULT_PLAN = "free", "Plan of accounts that sign up.";
-    PLANS_FILE = "", "TOML file that changes plans or adds some.";
+    PLANS_FILE = "", "TOML file that changes plans or adds some, and changes limits on callers in its table `[limits]`.";
     PING_BODY_LIMIT = "100000", "Bytes of a ping's body that are kept; `none` keeps all.";
     SWEEP_INTERVAL = "1s", "How often overdue checks are looked for, in whole seconds, 1s to 60s.";
     METRICS_KEY = "", "Key for `/metrics` (`Authorization: Bearer <key>`); unset: closed.";
@@ -73,6 +75,8 @@ pub struct Settings {
     pub signup_open: bool,
     pub default_plan: String,
     pub plans: Plans,
+    /// Limits on callers, from the same file.
+    pub limits: Limits,
     /// Bytes; `None` keeps all.
     pub ping_body_limit: Option<usize>,
     pub sweep_interval: Span,
@@ -120,7 +124,7 @@ impl Settings {
         } else {
             host.as_str()
         };
-        let plans = Plans::load(source.optional("PLANS_FILE").as_deref().map(std::path::Path::new))
+        let (plans, limits) = plans::load(source.optional("PLANS_FILE").as_deref().map(std::path::Path::new))
             .map_err(|sentence| error("PLANS_FILE", sentence))?;
         let log = source.text("LOG");
         let (log_json, log_filter) = match log.strip_prefix("json,") {
@@ -140,6 +144,7 @@ impl Settings {
             signup_open: source.one_of("SIGNUP", &[("open", true), ("closed", false)])?,
             default_plan: source.text("DEFAULT_PLAN"),
             plans,
+            limits,
             ping_body_limit: source.bytes("PING_BODY_LIMIT")?,
             sweep_interval: source.interval("SWEEP_INTERVAL")?,
             metrics_key: source.optional("METRICS_KEY"),

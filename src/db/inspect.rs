@@ -65,7 +65,7 @@ pub async fn create_schema(url: &str, schema: &str) -> sqlx::Result<()> {
 /// # Errors
 /// The engine's.
 pub async fn pretend_newer(db: &Db) -> sqlx::Result<()> {
-    let sql = "UPDATE _sqlx_migrations SET version = 99990101000000";
+    let sql = "UPDATE _sqlx_migrations SET version = 99990101000000 WHERE version = 1";
     match &db.0 {
         Engine::Sqlite { writer, .. } => sqlx::query(sql).execute(writer).await.map(drop),
         Engine::Postgres(pool) => sqlx::query(sql).execute(pool).await.map(drop),

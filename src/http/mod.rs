@@ -8,6 +8,7 @@ pub mod api;
 pub mod badge;
 pub mod body;
 pub mod connection;
+pub mod limits;
 pub mod ops;
 pub mod ping;
 pub mod project_metrics;

@@ -15,10 +15,10 @@ use axum::routing::any;
 use percent_encoding::percent_decode_str;
 use uuid::Uuid;
 
-use super::{body, reply};
+use super::{body, limits, reply};
 use crate::accounts::{self, Project};
 use crate::app::App;
-use crate::caller;
+use crate::caller::{self, Caller};
 use crate::checks::{self, Signal};
 use crate::db;
 use crate::error::Error;
@@ -99,9 +99,19 @@ async fn ping(
         app.metrics.refused("unknown");
         return BadAddress::NotFound.into_response();
     };
+    let from = caller::caller(peer.ip(), request.headers(), &app.proxies);
+    let response = take(&app, from, &address, request).await;
+    if response.status() != StatusCode::NOT_FOUND {
+        return response;
+    }
+    let limited = limits::ping(&app, &app.rates.unknown_ping(from.address)).await;
+    limited.map_or(response, with_cors)
+}
+
+async fn take(app: &App, from: Caller, address: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let query = Query::read(parts.uri.query());
-    let (found, (signal, exit_status), rid) = match resolve(&app, &address, &query).await {
+    let (found, (signal, exit_status), rid) = match resolve(app, address, &query).await {
         Ok(resolved) => resolved,
         Err(response) => return response,
     };
@@ -112,7 +122,6 @@ async fn ping(
             return with_cors(bad.into_response());
         }
     };
-    let from = caller::caller(peer.ip(), &parts.headers, &app.proxies);
     let mut ping = Ping {
         check: Uuid::nil(),
         signal,
@@ -129,9 +138,12 @@ async fn ping(
     match found {
         Found::Check(uuid) => {
             ping.check = uuid;
-            answer(&app, app.recorder.record(ping).await, StatusCode::OK)
+            answer(app, app.recorder.record(ping).await, StatusCode::OK)
         }
-        Found::ToMake(project) => make(&app, &project, &slug_of(&address), ping).await,
+        Found::ToMake(project) => match limits::ping(app, &app.rates.create_by_ping(project.id)).await {
+            Some(limited) => with_cors(limited),
+            None => make(app, &project, &slug_of(address), ping).await,
+        },
     }
 }
 
@@ -241,7 +253,7 @@ fn answer(app: &App, outcome: Result<Outcome, Unavailable>, status: StatusCode) 
             app.metrics.refused("unknown");
             BadAddress::NotFound.into_response()
         }
-        Ok(Outcome::TooFast { min_interval, retry_after }) => {
+        Ok(Outcome::TooFast { min_interval, retry_after, .. }) => {
             app.metrics.refused("too_fast");
             let body = serde_json::json!({
                 "error": "ping rejected — too fast",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use uuid::Uuid;
@@ -17,6 +18,7 @@ use crate::checks::json::unique_key;
 use crate::checks::{self, Check, Status};
 use crate::db;
 use crate::error::Result;
+use crate::http::limits::{self, Asked};
 use crate::http::reply;
 use crate::id::API_KEY_CHARS;
 use crate::time::Time;
@@ -28,22 +30,38 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/projects/{project}/checks/metrics/{key}", get(by_path))
 }
 
-async fn by_header(State(app): State<Arc<App>>, Path(project): Path<String>, headers: HeaderMap) -> Response {
+async fn by_header(
+    State(app): State<Arc<App>>,
+    Path(project): Path<String>,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Response {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     match given.and_then(|value| value.strip_prefix("Bearer ")) {
-        Some(key) => scrape(&app, &project, key).await,
+        Some(key) => scrape(&app, limits::address(&app, &extensions, &headers), &project, key).await,
         None => StatusCode::UNAUTHORIZED.into_response(),
     }
 }
 
-async fn by_path(State(app): State<Arc<App>>, Path((project, key)): Path<(String, String)>) -> Response {
-    scrape(&app, &project, &key).await
+async fn by_path(
+    State(app): State<Arc<App>>,
+    Path((project, key)): Path<(String, String)>,
+    extensions: Extensions,
+    headers: HeaderMap,
+) -> Response {
+    scrape(&app, limits::address(&app, &extensions, &headers), &project, &key).await
 }
 
 /// Only a read-only key opens this, and only for its own project: the address ends up in other people's files.
-async fn scrape(app: &App, project: &str, key: &str) -> Response {
+async fn scrape(app: &App, from: IpAddr, project: &str, key: &str) -> Response {
     if key.len() != API_KEY_CHARS {
         return StatusCode::BAD_REQUEST.into_response();
+    }
+    match limits::api_key(app, from, key).await {
+        Ok(Asked::Known(_)) => {}
+        Ok(Asked::Unknown) => return StatusCode::FORBIDDEN.into_response(),
+        Ok(Asked::Refused(refusal)) => return limits::refused(&refusal),
+        Err(error) => return reply::failure(&error),
     }
     let project = project.parse::<Uuid>().unwrap_or_default();
     let found: Result<Option<Vec<Check>>> = db::read!(app.db, |tx| {

@@ -61,6 +61,8 @@ pub enum Outcome {
     Merged,
     Unknown,
     TooFast {
+        /// What the ping said, filters applied.
+        signal: Signal,
         min_interval: Span,
         retry_after: Span,
     },
@@ -103,7 +105,8 @@ async fn take(tx: &mut WriteTx, plans: &Plans, check: &mut Check, ping: &Ping) -
         let taken = match state::step(&check.state, &check.rules(), &arrival, ping.received_at) {
             Step::Refused { retry_at } => {
                 let retry_after = retry_at - ping.received_at;
-                return Ok(Outcome::TooFast { min_interval: check.floor_ms, retry_after });
+                let signal = arrival.signal;
+                return Ok(Outcome::TooFast { signal, min_interval: check.floor_ms, retry_after });
             }
             Step::Taken(taken) => taken,
         };
@@ -178,8 +181,5 @@ fn entry(check_id: i64, n: i64, ping: &Ping, taken: &Taken) -> Entry {
 
 async fn prune(tx: &mut WriteTx, plans: &Plans, check: &Check, n: i64) -> Result<()> {
     let Some(account) = accounts::store::find_account(tx, check.account_id).await? else { return Ok(()) };
-    if let Some(plan) = plans.get(&account.plan) {
-        log::store::prune(tx, check.id, n - plan.log_entries).await?;
-    }
-    Ok(())
+    log::store::prune(tx, check.id, n - plans.of(&account.plan).log_entries).await
 }

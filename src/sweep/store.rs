@@ -36,6 +36,11 @@ statements! {
          ORDER BY unseen.id";
     /// Marks one slot as told. Zero rows: another process told it.
     TELL_UNSEEN = "UPDATE unseen SET told_at = $2 WHERE id = $1 AND told_at IS NULL";
+    LIST_UNSEEN_OF_PROJECT =
+        "SELECT unseen.check_id AS check_id, unseen.slot_at AS slot_at, unseen.gap_started_at AS gap_started_at, \
+         unseen.gap_ended_at AS gap_ended_at FROM unseen JOIN checks ON checks.id = unseen.check_id \
+         WHERE checks.project_id = $1 AND checks.deleted_at IS NULL AND unseen.slot_at >= $2 \
+         ORDER BY unseen.slot_at, unseen.id";
     LIST_UNSEEN_OF_CHECK =
         "SELECT slot_at, gap_started_at, gap_ended_at FROM unseen WHERE check_id = $1 AND slot_at >= $2 ORDER BY slot_at";
 }
@@ -54,6 +59,15 @@ pub struct Untold {
     pub id: i64,
     pub name: String,
     pub uuid: uuid::Uuid,
+    pub slot_at: Time,
+    pub gap_started_at: Time,
+    pub gap_ended_at: Time,
+}
+
+/// A slot of one of a project's checks that could not be judged.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ProjectUnseen {
+    pub check_id: i64,
     pub slot_at: Time,
     pub gap_started_at: Time,
     pub gap_ended_at: Time,
@@ -146,4 +160,13 @@ pub async fn tell_unseen(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
 
 pub async fn list_unseen_of_check(tx: &mut ReadTx, check_id: i64, since: Time) -> Result<Vec<Unseen>> {
     Ok(tx.query(LIST_UNSEEN_OF_CHECK).bind(check_id).bind(since).all().await?)
+}
+
+/// Slots of a project's checks since an instant, oldest first.
+pub async fn list_unseen_of_project(
+    tx: &mut ReadTx,
+    project_id: i64,
+    since: Time,
+) -> Result<Vec<ProjectUnseen>> {
+    Ok(tx.query(LIST_UNSEEN_OF_PROJECT).bind(project_id).bind(since).all().await?)
 }

@@ -8,11 +8,11 @@
 
 use super::store;
 use crate::alerts;
-use crate::checks::state::CLOCK_SLACK;
 use crate::checks::{self, Gap};
 use crate::db::WriteTx;
 use crate::error::Result;
-use crate::time::{Span, Time};
+use crate::rate;
+use crate::time::{CLOCK_SLACK, Span, Time};
 
 /// How often the stamp is moved.
 pub const STAMP_EVERY: Span = Span::seconds(10);
@@ -77,6 +77,7 @@ async fn clamp(tx: &mut WriteTx, now: Time) -> Result<u64> {
             clamped += u64::from(checks::store::turn(tx, &check, &state).await?);
         }
     }
+    rate::store::forget_ahead(tx, now).await?;
     store::cut_gaps(tx, now).await?;
     alerts::store::clamp(tx, alerts::deliver::LEASE, now).await?;
     alerts::letters::store::clamp(tx, now).await?;

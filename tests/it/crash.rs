@@ -4,6 +4,13 @@
 //! flip worth telling has its deliveries; each of these arrives, under the same id where a crash repeats it; the
 //! doctor finds nothing. Some rounds as a rule, 20 with `tests/run --long`; the counts are printed.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the steps of a test fail as a test does; the counts are for its reader"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use flatline::checks::Status;

@@ -3,6 +3,13 @@
 //! Each race runs on SQLite, on PostgreSQL and on PostgreSQL with three processes, some rounds as a rule and 100
 //! with `tests/run --long`, and ends with the doctor finding every counter in agreement with its rows.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the steps of a test fail as a test does; the counts are for its reader"
+)]
+
 mod deliver;
 mod edits;
 pub mod ground;

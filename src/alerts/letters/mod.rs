@@ -11,6 +11,8 @@ use super::send::{Outcome, Senders, email};
 use super::store::Settlement;
 use super::words::confirm::Confirm;
 use super::words::quota::Quota;
+use super::words::sign_in::SignIn;
+use super::words::sign_up::SignUp;
 use super::words::{Written, unseen};
 use super::{DeliveryState, deliver};
 use crate::accounts::{self, Account};
@@ -37,6 +39,10 @@ pub enum Facts {
     Confirm { channel: Uuid, project: String, asked_by: String },
     /// Slots fell into a gap of ours.
     Unseen { gap_started_at: Time, gap_ended_at: Time, slots: Vec<Slot> },
+    /// A link that signs its reader in.
+    SignIn { url: String, good_for_ms: Span },
+    /// A link with which its reader makes an account.
+    SignUp { url: String, good_for_ms: Span },
 }
 
 /// A slot whose ping could not be seen.
@@ -52,14 +58,13 @@ pub struct Slot {
 /// # Errors
 /// The database's.
 pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Result<()> {
-    let month = accounts::month(now);
-    if !accounts::store::tell_quota(tx, account.id, month).await? {
+    if !accounts::store::tell_quota(tx, account.id, now).await? {
         return Ok(());
     }
     let facts = Facts::Quota {
         plan: account.plan.name.clone(),
         limit: account.plan.alerts_per_month.unwrap_or(i64::MAX),
-        resets_at: accounts::month_start(month + 1),
+        resets_at: accounts::month_start(accounts::month(now) + 1),
     };
     write(tx, account.id, &facts, now).await
 }
@@ -70,9 +75,22 @@ pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Resul
 /// The database's.
 pub async fn write(tx: &mut WriteTx, account_id: i64, facts: &Facts, now: Time) -> Result<()> {
     let Some(owner) = accounts::store::find_user_of_account(tx, account_id).await? else { return Ok(()) };
+    write_to(tx, Some(account_id), &owner.email, facts, now).await
+}
+
+/// Stores a letter to an address.
+///
+/// # Errors
+/// The database's.
+pub async fn write_to(
+    tx: &mut WriteTx,
+    account_id: Option<i64>,
+    recipient: &str,
+    facts: &Facts,
+    now: Time,
+) -> Result<()> {
     let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
-    let letter = NewLetter { account_id: Some(account_id), recipient: owner.email, facts };
-    store::create(tx, letter, now).await
+    store::create(tx, NewLetter { account_id, recipient: recipient.to_owned(), facts }, now).await
 }
 
 /// Stores the letter that asks an address whether it wants a project's alerts.
@@ -86,9 +104,7 @@ pub async fn ask_to_confirm(
     facts: &Facts,
     now: Time,
 ) -> Result<()> {
-    let facts = serde_json::to_string(facts).map_err(|error| Error::internal(error.to_string()))?;
-    let letter = NewLetter { account_id: Some(account_id), recipient: address.to_owned(), facts };
-    store::create(tx, letter, now).await
+    write_to(tx, Some(account_id), address, facts, now).await
 }
 
 /// Sends one batch of due letters; returns how many were looked at.
@@ -183,6 +199,8 @@ impl Facts {
                 }
                 .written()
             }
+            Self::SignIn { url, good_for_ms } => SignIn { url, good_for: *good_for_ms, to, site }.written(),
+            Self::SignUp { url, good_for_ms } => SignUp { url, good_for: *good_for_ms, to, site }.written(),
         }
     }
 }

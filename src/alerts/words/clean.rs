@@ -15,7 +15,7 @@ const NOTE_LINES: usize = 20;
 const NOTE_CHARS: usize = 2000;
 
 /// Marks that embed, override or isolate a text direction, and those that end it.
-fn turns_text(c: char) -> bool {
+pub fn turns_text(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 

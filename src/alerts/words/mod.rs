@@ -12,6 +12,7 @@ mod notice;
 pub mod quota;
 mod reason;
 pub mod sign_in;
+pub mod sign_up;
 pub mod unseen;
 
 #[cfg(test)]

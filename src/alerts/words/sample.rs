@@ -23,7 +23,7 @@ pub(crate) fn failed() -> Message {
         last_ping_at: Some(at("02:52")),
         last_success_at: Some(yesterday("20:55")),
         last_duration_ms: Some(Span::minutes(22)),
-        ..State::new()
+        ..State::unpinged()
     };
     Message {
         id: Uuid::from_u128(0xd1),
@@ -79,7 +79,7 @@ pub(crate) fn recovered() -> Message {
         last_success_at: Some(at("03:12")),
         last_duration_ms: Some(Span::minutes(18)),
         expected_at: Some(at("08:30")),
-        ..State::new()
+        ..State::unpinged()
     };
     message.last_ping = None;
     message.now = at("03:12");

@@ -66,7 +66,7 @@ struct Bench {
 
 impl Bench {
     fn new(rules: Rules) -> Self {
-        Self { state: State::new(), rules, runs: HashMap::new(), flips: Vec::new(), unseen: Vec::new() }
+        Self { state: State::unpinged(), rules, runs: HashMap::new(), flips: Vec::new(), unseen: Vec::new() }
     }
 
     /// A check whose only ping was a success at midnight.
@@ -143,9 +143,17 @@ impl Bench {
 
     /// Sweeps whenever the check's turn comes, until `seconds` after midnight.
     fn watch(&mut self, seconds: i64, gaps: &[Gap]) {
-        let is_away = |now: Time| gaps.iter().find(|gap| gap.started_at < now && now < gap.ended_at);
-        while let Some(wake) = self.state.wake_at.filter(|wake| *wake <= at(seconds)) {
-            let now = is_away(wake).map_or(wake, |gap| gap.ended_at);
+        self.watch_until(at(seconds), gaps);
+    }
+
+    /// The same until an instant; in a gap of ours nobody sweeps, and it is known once it is over.
+    fn watch_until(&mut self, until: Time, gaps: &[Gap]) {
+        while let Some(wake) = self.state.wake_at {
+            let away = gaps.iter().find(|gap| gap.started_at < wake && wake < gap.ended_at);
+            let now = away.map_or(wake, |gap| gap.ended_at);
+            if now > until {
+                return;
+            }
             let seen: Vec<Gap> = gaps.iter().filter(|gap| gap.ended_at <= now).copied().collect();
             self.sweep(now, &seen);
         }

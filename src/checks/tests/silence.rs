@@ -114,11 +114,11 @@ fn a_check_gets_at_most_15_minutes_after_the_gap_to_be_heard() {
 fn a_gap_excuses_if_it_touches_the_window_from_60_seconds_before_the_slot_to_the_deadline() {
     let bench = Bench::up(simple(3600, 600, 0));
     for (touching, from, to) in [
-        (false, 3000, 3539),
-        (true, 3000, 3540),
+        (false, 3000, 3540),
+        (true, 3000, 3541),
         (true, 3541, 4199),
-        (true, 4200, 4300),
-        (false, 4201, 4300),
+        (true, 4199, 4300),
+        (false, 4200, 4300),
         (true, 100, 9000),
     ] {
         let verdict = judged(&bench, 20_000, &[gap(from, to)]);
@@ -137,7 +137,7 @@ fn the_next_slot_after_an_unseen_one_begins_its_minute_after_the_gap() {
 
 #[test]
 fn the_run_that_a_gap_touched_is_let_go() {
-    for touched in [gap(100, 200), gap(690, 750), gap(50, 100)] {
+    for touched in [gap(100, 200), gap(690, 750), gap(50, 101)] {
         let mut bench = Bench::up(simple(DAY, 600, 0));
         bench.taken(100, Start, None);
         let (state, slot) = unseen(judged(&bench, 1700, &[touched]));
@@ -146,7 +146,7 @@ fn the_run_that_a_gap_touched_is_let_go() {
     }
     let mut bench = Bench::up(simple(DAY, 600, 0));
     bench.taken(100, Start, None);
-    assert_eq!(down(judged(&bench, 1700, &[gap(50, 99)])).started_at, Some(at(100)));
+    assert_eq!(down(judged(&bench, 1700, &[gap(50, 100)])).started_at, Some(at(100)));
 }
 
 /// The start may have been repeated and refused, and that run's end fallen into the gap.
@@ -157,6 +157,26 @@ fn a_gap_in_the_floor_after_a_runs_grace_excuses_it_too() {
     bench.refused(1299, Start, None);
     let (_, slot) = unseen(judged(&bench, 1500, &[gap(1300, 1400)]));
     assert_eq!(slot, 1000);
+}
+
+/// The run began in the slot that the same gap made unseen, and its end fell into that gap too.
+#[test]
+fn a_gap_excuses_both_the_slot_and_the_run_that_it_touched() {
+    let mut bench = Bench::up(cron("0 1 * * *", 3600, 0));
+    bench.taken(3605, Start, None);
+    let gaps = [gap(4000, 4300)];
+    bench.watch(80_000, &gaps);
+    assert_eq!((bench.unseen.as_slice(), bench.downs()), ([at(3600), at(3605)].as_slice(), vec![]));
+    bench.watch(200_000, &gaps);
+    assert_eq!(bench.downs(), [(at(DAY + 7200), Reason::Timeout)]);
+}
+
+/// Periods under the contract's minute cannot be set, but must not make the sweep endless.
+#[test]
+fn a_gap_excuses_a_check_with_a_very_short_period_once() {
+    let mut bench = Bench::up(simple(1, 1, 0));
+    bench.watch(1000, &[gap(1, 100)]);
+    assert_eq!((bench.unseen.len(), bench.downs()), (1, vec![(at(102), Reason::Timeout)]));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A refusal never causes a false alarm (DESIGN 3): jobs that keep within their grace, however early, late, twice
-//! over or in bursts they ping, are never reported for silence; one that falls silent is, once.
+//! over or in bursts they ping, are never reported for silence; one that falls silent is, once. Nor is one reported
+//! whose pings fell into a gap of ours (DESIGN 4).
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -69,16 +70,19 @@ impl Round {
 }
 
 impl Job {
-    /// All its pings in order of time; the first is a success at midnight.
-    fn events(&self) -> Vec<Event> {
+    /// All its pings in order of time; the first is a success at midnight. A punctual job with a period never
+    /// comes before it.
+    fn events(&self, punctual: bool) -> Vec<Event> {
         let mut events = vec![(MIDNIGHT, Success, None)];
         let mut last = MIDNIGHT;
         let mut slot = MIDNIGHT;
         for round in &self.rounds {
             match &self.rules.schedule {
                 Some(Schedule::Simple { period }) => {
-                    let allowance = *period + self.rules.grace;
-                    last = round.events(last, allowance, self.rules.grace, &mut events);
+                    let grace = self.rules.grace;
+                    let (from, allowance) =
+                        if punctual { (last + *period, grace) } else { (last, *period + grace) };
+                    last = round.events(from, allowance, grace, &mut events);
                 }
                 Some(schedule) => {
                     let Some(next) = schedule.next_after(slot) else { break };
@@ -100,6 +104,19 @@ impl Job {
         for (at, signal, rid) in events {
             bench.sweep(*at, &[]);
             bench.ping(*at, *signal, *rid);
+        }
+        bench
+    }
+
+    /// The same with a gap of ours, in which nobody sweeps; its pings are lost but for those in the first
+    /// `lead`, because a gap counts from the last stamp.
+    fn play_over(&self, events: &[Event], gap: Gap, lead: Span) -> Bench {
+        let mut bench = Bench::new(self.rules.clone());
+        for (at, signal, rid) in events {
+            if *at <= gap.started_at + lead || *at >= gap.ended_at {
+                bench.watch_until(*at, &[gap]);
+                bench.ping(*at, *signal, *rid);
+            }
         }
         bench
     }
@@ -158,27 +175,43 @@ fn runs() -> impl Strategy<Value = Option<Uuid>> {
     prop_oneof![Just(None), (1..4_u128).prop_map(rid)]
 }
 
+fn thousandths() -> impl Strategy<Value = i64> {
+    prop_oneof![2 => 0..=1000_i64, 1 => Just(1000), 1 => Just(0)]
+}
+
 fn rounds() -> impl Strategy<Value = Round> {
-    let thousandths = || prop_oneof![2 => 0..=1000_i64, 1 => Just(1000), 1 => Just(0)];
     let millis = || prop_oneof![0..2000_i64, 0..70_000_i64, 0..400_000_i64];
     let extra = prop_oneof![
         6 => proptest::sample::select(&[Success, Success, Success, Log, Fail][..]).prop_map(Extra::Ping),
         1 => (runs(), thousandths()).prop_map(|(rid, length)| Extra::Run(rid, length)),
     ];
+    rounds_of(millis().boxed(), extra.boxed())
+}
+
+/// Rounds whose further pings, retries above all, come within the minute that a slot's ping may be early.
+fn punctual_rounds() -> impl Strategy<Value = Round> {
+    let extra = proptest::sample::select(&[Success, Success, Log, Fail][..]).prop_map(Extra::Ping);
+    rounds_of((0..60_000_i64).boxed(), extra.boxed())
+}
+
+fn rounds_of(millis: BoxedStrategy<i64>, extra: BoxedStrategy<Extra>) -> impl Strategy<Value = Round> {
     (
         thousandths(),
         proptest::option::of((thousandths(), runs())),
-        proptest::option::weighted(0.1, millis()),
-        proptest::collection::vec((millis(), extra), 0..5),
+        proptest::option::weighted(0.1, millis.clone()),
+        proptest::collection::vec((millis, extra), 0..5),
     )
         .prop_map(|(report, run, fails, extra)| Round { report, run, fails, extra })
 }
 
-fn jobs(schedules: BoxedStrategy<Schedule>) -> impl Strategy<Value = Job> {
+fn jobs(
+    schedules: BoxedStrategy<Schedule>,
+    rounds: impl Strategy<Value = Round>,
+) -> impl Strategy<Value = Job> {
     let rules = (schedules, seconds(&[60, 90, 300, 3600]), seconds(&[0, 60, 300, 900])).prop_map(
         |(schedule, grace, floor)| Rules { schedule: Some(schedule), grace, floor, manual_resume: false },
     );
-    (rules, proptest::collection::vec(rounds(), 1..25)).prop_map(|(rules, rounds)| Job { rules, rounds })
+    (rules, proptest::collection::vec(rounds, 1..25)).prop_map(|(rules, rounds)| Job { rules, rounds })
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests are told by tests/run to repeat more often")]
@@ -199,27 +232,61 @@ fn runner(cases: u32) -> TestRunner {
 fn hold(schedules: BoxedStrategy<Schedule>, cases: u32) {
     let cases = if is_long() { 60_000 } else { cases };
     let silent_from = any::<proptest::sample::Index>();
-    let held = runner(cases).run(&(jobs(schedules), silent_from), |(job, silent_from)| {
-        let events = job.events();
+    let held = runner(cases).run(&(jobs(schedules, rounds()), silent_from), |(job, silent_from)| {
+        let events = job.events(false);
         let bench = job.play(&events);
         prop_assert_eq!(false_alarms(&bench), 0, "{:?} of {:?}", bench.flips, events);
 
-        let mut silent = job.play(&events[..=silent_from.index(events.len())]);
-        let (told_before, written) = (silent.state.told_status, silent.flips.len());
+        let silent = job.play(&events[..=silent_from.index(events.len())]);
         let latest = job.latest_report(&silent.state).expect("it was pinged");
-        silent.watch(10_000_000, &[]);
-        prop_assert_eq!((silent.state.status, silent.state.told_status), (Status::Down, Status::Down));
-        let reported = silent.flips[written..].iter().filter(|flip| flip.new == Status::Down);
-        let reported: Vec<Time> = reported.map(|flip| flip.at).collect();
-        let once = if told_before == Status::Down && silent.flips.len() == written { 0 } else { 1 };
-        prop_assert_eq!(reported.len(), once, "{:?}", silent.flips);
-        prop_assert!(reported.iter().all(|at| *at <= latest), "{:?} after {:?}", reported, latest);
-        prop_assert_eq!(silent.state.wake_at, None);
+        let reported = report_once(silent, &[])?;
+        prop_assert!(reported.is_none_or(|at| at <= latest), "{:?} after {:?}", reported, latest);
         Ok(())
     });
     if let Err(failure) = held {
         panic!("{failure}");
     }
+}
+
+/// Plays jobs that keep within their grace over a gap of ours, from before one of their pings.
+fn hold_over_a_gap(schedules: BoxedStrategy<Schedule>, cases: u32) {
+    let cases = if is_long() { 60_000 } else { cases };
+    let index = any::<proptest::sample::Index>;
+    let lengths = prop_oneof![30_000..120_000_i64, 30_000..4_000_000_i64, 30_000..200_000_000_i64];
+    let away = (index(), 0..20_000_i64, lengths, 0..=10_000_i64);
+    let held = runner(cases).run(
+        &(jobs(schedules, punctual_rounds()), away, index()),
+        |(job, away, silent_from)| {
+            let events = job.events(true);
+            let (near, before, length, lead) = away;
+            let started_at = events[near.index(events.len())].0 - Span::millis(before);
+            let gap = Gap { started_at, ended_at: started_at + Span::millis(length) };
+            let bench = job.play_over(&events, gap, Span::millis(lead));
+            prop_assert_eq!(false_alarms(&bench), 0, "{:?} of {:?} over {:?}", bench.flips, events, gap);
+
+            let silent = job.play_over(&events[..=silent_from.index(events.len())], gap, Span::millis(lead));
+            if silent.state.last_ping_at.is_some() {
+                report_once(silent, &[gap])?;
+            }
+            Ok(())
+        },
+    );
+    if let Err(failure) = held {
+        panic!("{failure}");
+    }
+}
+
+/// When a job that falls silent is reported: once, unless it was down already.
+fn report_once(mut silent: Bench, gaps: &[Gap]) -> Result<Option<Time>, TestCaseError> {
+    let (told_before, written) = (silent.state.told_status, silent.flips.len());
+    silent.watch(10_000_000, gaps);
+    prop_assert_eq!((silent.state.status, silent.state.told_status), (Status::Down, Status::Down));
+    prop_assert_eq!(silent.state.wake_at, None);
+    let reported = silent.flips[written..].iter().filter(|flip| flip.new == Status::Down);
+    let reported: Vec<Time> = reported.map(|flip| flip.at).collect();
+    let once = usize::from(told_before != Status::Down || silent.flips.len() > written);
+    prop_assert_eq!(reported.len(), once, "{:?}", silent.flips);
+    Ok(reported.first().copied())
 }
 
 #[test]
@@ -237,16 +304,23 @@ fn a_job_with_calendar_events_that_keeps_its_grace_is_never_reported_and_a_silen
     hold(calendar_events(), 400);
 }
 
+#[test]
+fn jobs_whose_pings_fell_into_a_gap_of_ours_are_not_reported() {
+    hold_over_a_gap(periods(), 1500);
+    hold_over_a_gap(cron_lines(), 300);
+    hold_over_a_gap(calendar_events(), 300);
+}
+
 /// The simulation has teeth: deadlines that ignore the floor report healthy jobs.
 #[test]
 fn the_plain_formulas_would_report_healthy_jobs() {
     let mut alarmed = [0, 0, 0];
     let kinds = [periods(), cron_lines(), calendar_events()];
     for (alarmed, schedules) in alarmed.iter_mut().zip(kinds) {
-        let (jobs, mut runner) = (jobs(schedules), TestRunner::deterministic());
+        let (jobs, mut runner) = (jobs(schedules, rounds()), TestRunner::deterministic());
         for _ in 0..200 {
             let job = jobs.new_tree(&mut runner).expect("a job").current();
-            *alarmed += usize::from(false_alarms(&job.play_plainly(&job.events())) > 0);
+            *alarmed += usize::from(false_alarms(&job.play_plainly(&job.events(false))) > 0);
         }
     }
     assert!(alarmed.iter().all(|jobs| *jobs >= 20), "of 200 each: {alarmed:?}");

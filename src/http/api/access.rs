@@ -1,4 +1,4 @@
-//! Who calls the API, and what its key opens (`CONTRACT` 3, "Auth" and "POST body").
+//! Who calls the API, how often, and what its key opens (`CONTRACT` 3, "Auth" and "POST body").
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::ApiFailure;
 use crate::accounts::{self, Project};
 use crate::app::App;
 use crate::db::ReadTx;
+use crate::http::limits::{self, Asked, Note};
 use crate::id::API_KEY_CHARS;
 
 /// The longest body that the API reads, in bytes.
@@ -23,7 +24,7 @@ pub enum Need {
     Write,
 }
 
-/// The caller as the request names it: a key, not yet looked up, and the body's members.
+/// The caller as the request names it: a key that the limits let through, and the body's members.
 #[derive(Debug)]
 pub struct Caller {
     key: Option<String>,
@@ -41,7 +42,7 @@ pub struct Opened {
 impl FromRequest<Arc<App>> for Caller {
     type Rejection = ApiFailure;
 
-    async fn from_request(request: Request, _app: &Arc<App>) -> Result<Self, ApiFailure> {
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Self, ApiFailure> {
         let (parts, body) = request.into_parts();
         let body = match parts.method {
             Method::POST | Method::PUT => parse(&read(body).await?)?,
@@ -49,8 +50,22 @@ impl FromRequest<Arc<App>> for Caller {
         };
         let in_body = || body.get("api_key").and_then(Value::as_str).map(str::to_owned);
         let key = in_header(&parts.headers).or_else(in_body);
+        if let Some(key) = key.as_ref().filter(|key| is_well_formed(key)) {
+            let from = limits::address(app, &parts.extensions, &parts.headers);
+            match limits::api_key(app, from, key).await? {
+                Asked::Known(standing) => {
+                    standing.into_iter().for_each(|standing| Note::keep(&parts.extensions, standing));
+                }
+                Asked::Unknown => return Err(ApiFailure::WrongKey),
+                Asked::Refused(refusal) => return Err(ApiFailure::Limited(refusal)),
+            }
+        }
         Ok(Self { key, body })
     }
+}
+
+fn is_well_formed(key: &str) -> bool {
+    key.len() == API_KEY_CHARS
 }
 
 async fn read(body: axum::body::Body) -> Result<Bytes, ApiFailure> {
@@ -74,12 +89,12 @@ fn in_header(headers: &HeaderMap) -> Option<String> {
 }
 
 impl Caller {
-    /// Looks the key up.
+    /// Looks the key up, in the transaction of the call.
     ///
     /// # Errors
     /// There is none, it is unknown, or it may only read.
     pub async fn open(&self, tx: &mut ReadTx, need: Need) -> Result<Opened, ApiFailure> {
-        let key = self.key.as_ref().filter(|key| key.len() == API_KEY_CHARS).ok_or(ApiFailure::MissingKey)?;
+        let key = self.key.as_ref().filter(|key| is_well_formed(key)).ok_or(ApiFailure::MissingKey)?;
         let found = accounts::find_key(tx, key).await?.ok_or(ApiFailure::WrongKey)?;
         if found.readonly && need == Need::Write {
             return Err(ApiFailure::WrongKey);

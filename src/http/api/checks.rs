@@ -167,7 +167,7 @@ pub async fn delete(
     let shape = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let check = find(tx, &opened, &check).await?;
-        removal::delete_check(tx, &check).await?;
+        removal::delete_check(tx, &check, now).await?;
         shape(tx, &app, &opened, &check, version, now).await
     })?;
     Ok(Json(shape).into_response())

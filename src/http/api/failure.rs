@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::db::AsDatabase;
 use crate::error::Error;
-use crate::http::reply;
+use crate::http::{limits, reply};
+use crate::rate::Refusal;
 
 /// Why the API did not do what it was asked.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub enum ApiFailure {
     Invalid(String),
     /// The thing is not in the state that the call is for.
     Conflict(&'static str),
+    /// Asked too often.
+    Limited(Refusal),
     /// The domain's or the database's.
     Other(Error),
 }
@@ -66,6 +69,7 @@ impl IntoResponse for ApiFailure {
             Self::MissingKey => error(StatusCode::UNAUTHORIZED, "missing api key"),
             Self::WrongKey => error(StatusCode::UNAUTHORIZED, "wrong api key"),
             Self::Invalid(sentence) => error(StatusCode::BAD_REQUEST, &sentence),
+            Self::Limited(refusal) => limits::refused(&refusal),
             Self::Conflict(text) => reply::text(StatusCode::CONFLICT, text),
             Self::Other(cause) => reply::failure(&cause),
         }

@@ -25,6 +25,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, any, get, post};
 
 use crate::app::App;
+use crate::http::limits;
 
 pub use access::{Caller, Need};
 pub use failure::ApiFailure;
@@ -86,6 +87,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/{version}/badges", any(add_slash))
         .route("/api/{version}/status", any(add_slash))
         .route("/api/{version}/metrics", any(add_slash))
+        .layer(middleware::from_fn(limits::tell))
 }
 
 /// Clients that forget the slash are sent to it, whatever their method.

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 
-use super::{failed, not_found, page};
+use super::{WebFailure, page};
 use crate::alerts;
 use crate::alerts::links::{Action, address_mark};
 use crate::alerts::send::email;
@@ -35,22 +35,23 @@ struct MailLink {
     done: Option<String>,
 }
 
-async fn ask(State(app): State<Arc<App>>, Path((verb, token)): Path<(String, String)>) -> Response {
-    let Some(action) = app.senders.links.verify(&verb, &token) else { return not_found().await };
-    let named: Result<Named> = db::read!(app.db, |tx| Named::find(tx, action).await);
-    match named {
-        Ok(named) => {
-            let (question, button) = named.question();
-            page(StatusCode::OK, &MailLink { question, button, done: None })
-        }
-        Err(error) => failed(error).await,
-    }
+async fn ask(
+    State(app): State<Arc<App>>,
+    Path((verb, token)): Path<(String, String)>,
+) -> Result<Response, WebFailure> {
+    let action = app.senders.links.verify(&verb, &token).ok_or(WebFailure::NotFound)?;
+    let named = db::read!(app.db, |tx| Named::find(tx, action).await)?;
+    let (question, button) = named.question();
+    Ok(page(StatusCode::OK, &MailLink { question, button, done: None }))
 }
 
-async fn act(State(app): State<Arc<App>>, Path((verb, token)): Path<(String, String)>) -> Response {
-    let Some(action) = app.senders.links.verify(&verb, &token) else { return not_found().await };
+async fn act(
+    State(app): State<Arc<App>>,
+    Path((verb, token)): Path<(String, String)>,
+) -> Result<Response, WebFailure> {
+    let action = app.senders.links.verify(&verb, &token).ok_or(WebFailure::NotFound)?;
     let now = app.clock.now();
-    let done: Result<Named> = db::write!(app.db, |tx| {
+    let named = db::write!(app.db, |tx| {
         let named = Named::find(tx, action).await?;
         match &named {
             Named::Pause(check) => drop(pause::pause(tx, check.id, now).await?),
@@ -64,15 +65,10 @@ async fn act(State(app): State<Arc<App>>, Path((verb, token)): Path<(String, Str
                 alerts::store::disable_channel(tx, channel.id, "turned off by a link in a mail", now).await?;
             }
         }
-        Ok(named)
-    });
-    match done {
-        Ok(named) => {
-            let (question, button) = named.question();
-            page(StatusCode::OK, &MailLink { question, button, done: Some(named.done()) })
-        }
-        Err(error) => failed(error).await,
-    }
+        Ok::<_, Error>(named)
+    })?;
+    let (question, button) = named.question();
+    Ok(page(StatusCode::OK, &MailLink { question, button, done: Some(named.done()) }))
 }
 
 /// An action with the rows it names.

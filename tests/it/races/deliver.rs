@@ -23,15 +23,15 @@ const FORGET_PLAN: &Statement =
 /// A worker set the DOWN aside for want of quota while its UP was being written.
 const HOLD_DOWN: &Statement = &Statement {
     name: "HOLD_DOWN",
-    text: "UPDATE deliveries SET state = 'held' WHERE tells = 'down' AND state = 'due'",
+    text: "UPDATE deliveries SET state = 'held', settled_at = NULL WHERE tells = 'down'",
 };
 const USE_UP_QUOTA: &Statement = &Statement {
     name: "USE_UP_QUOTA",
     text: "UPDATE accounts SET alerts_used = 1000000, alerts_month = 1000000",
 };
-const PUT_OFF_UP: &Statement = &Statement {
-    name: "PUT_OFF_UP",
-    text: "UPDATE deliveries SET due_at = due_at + 3600000 WHERE tells = 'up' AND state = 'due'",
+const PUT_OFF: &Statement = &Statement {
+    name: "PUT_OFF",
+    text: "UPDATE deliveries SET due_at = due_at + 3600000 WHERE state = 'due'",
 };
 
 /// All deliveries of the checks, once none of them waits to be sent any more.
@@ -213,7 +213,7 @@ on_both! {
         assert_eq!(world.client.ping(&check, "/fail").await.status, 200);
         world.tick().await;
         assert_eq!(world.client.ping(&check, "").await.status, 200);
-        assert_eq!(rows::change(&world.app.db, PUT_OFF_UP, &[]).await, 1);
+        assert_eq!(rows::change(&world.app.db, PUT_OFF, &[]).await, 1);
         assert_eq!(world.client.ping(&check, "/fail").await.status, 200);
         world.advance(Span::minutes(6));
         assert_eq!(world.app.unready().await.unwrap(), None);

@@ -100,7 +100,6 @@ pub struct Ground {
     /// The program in this process, whose jobs a race starts by hand.
     pub app: Arc<App>,
     pub db: Db,
-    pub clock: Clock,
     pub owner: NewAccount,
     /// What the processes run with: the changes to the settings.
     pub changes: Vec<(&'static str, String)>,
@@ -133,7 +132,6 @@ impl Ground {
                 clients: vec![world.client.clone()],
                 app: Arc::clone(&world.app),
                 db: world.app.db.clone(),
-                clock: world.clock.clone(),
                 owner: world.owner.clone(),
                 changes,
                 kept: Kept { world: Some(world), place: None, processes: Vec::new(), _plans: file },
@@ -151,7 +149,6 @@ impl Ground {
         Self {
             clients: processes.iter().map(|process| process.client.with_key(&owner.api_key)).collect(),
             db: app.db.clone(),
-            clock: Clock::System,
             app,
             owner,
             changes,

@@ -90,6 +90,41 @@ on_all! {
         ground.end().await;
     }
 
+    async fn of_ten_first_pings_of_one_slug_one_makes_its_check(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let path = format!("/ping/{}/job-{round}?create=1", ground.owner.ping_key);
+            let statuses = race(10, |index| {
+                let (client, path) = (ground.client(index).without_key(), path.clone());
+                async move { client.send("GET", &path, &[], Vec::new()).await.status }
+            })
+            .await;
+            assert_eq!((count(&statuses, 201), count(&statuses, 429)), (1, 9), "round {round}: {statuses:?}");
+            let made = i64::try_from(round + 1).unwrap();
+            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+        }
+        ground.end().await;
+    }
+
+    async fn of_ten_that_ask_for_one_unique_check_one_makes_it(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let spec = json!({"name": format!("job {round}"), "unique": ["name"]});
+            let answers = race(10, |index| {
+                let (client, spec) = (ground.client(index), spec.clone());
+                async move { client.post("checks/", &spec).await }
+            })
+            .await;
+            let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+            assert_eq!((count(&statuses, 201), count(&statuses, 200)), (1, 9), "round {round}: {statuses:?}");
+            let first = crate::support::uuid_of(&answers[0].json());
+            assert!(answers.iter().all(|answer| crate::support::uuid_of(&answer.json()) == first));
+            let made = i64::try_from(round + 1).unwrap();
+            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+        }
+        ground.end().await;
+    }
+
     async fn a_deletion_among_pings_and_sweeps_leaves_nothing_behind(setting: Setting) {
         let ground = Ground::new(setting, "calm").await;
         for round in 0..rounds() {

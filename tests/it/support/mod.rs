@@ -73,7 +73,6 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// A database for one test, gone with it.
 pub struct Place {
-    pub engine: Engine,
     pub url: String,
     /// The data folder; for SQLite also the database's.
     pub folder: tempfile::TempDir,
@@ -98,7 +97,7 @@ impl Place {
                 format!("{base}{separator}options=-c%20search_path%3D{schema}")
             }
         };
-        Self { engine, url, folder }
+        Self { url, folder }
     }
 
     /// Settings for this place, with changes: names without the prefix.
@@ -207,6 +206,41 @@ impl World {
         self.app.tick().await.expect("the jobs run");
     }
 
+    /// The token of a fresh link that signs a user in.
+    pub async fn sign_in_token(&self, email: &str) -> String {
+        let now = self.app.clock.now();
+        let mut tx = self.app.db.begin_write().await.expect("a write");
+        let user = flatline::accounts::store::find_user_by_email(&mut tx, email).await.expect("a read");
+        let id = user.expect("the user is there").id;
+        let token = signup::sign_in_link(&mut tx, id, Span::hours(1), now).await.expect("a link");
+        tx.commit().await.expect("it is stored");
+        token
+    }
+
+    /// Makes a user a member of the owner's project.
+    pub async fn add_member(&self, email: &str, role: accounts::Role) {
+        let now = self.clock.now();
+        let mut tx = self.app.db.begin_write().await.expect("a write");
+        let project =
+            accounts::store::find_project_by_uuid(&mut tx, self.owner.project).await.expect("a read");
+        let user =
+            accounts::store::find_user_by_email(&mut tx, email).await.expect("a read").expect("a user");
+        let project = project.expect("a project").id;
+        accounts::store::create_member(&mut tx, project, user.id, role, now).await.expect("a member");
+        tx.commit().await.expect("it is stored");
+    }
+
+    /// The mails written so far, where no mail server is set.
+    pub async fn outbox(&self) -> Vec<String> {
+        let Ok(folder) = std::fs::read_dir(self.place.folder.path().join("outbox")) else {
+            return Vec::new();
+        };
+        let text = |entry: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(entry.expect("an entry").path()).expect("a mail").replace("=\r\n", "")
+        };
+        folder.map(text).collect()
+    }
+
     /// Another channel of the owner's project that hears of DOWN and UP.
     pub async fn channel(&self, kind: &'static str, config: &serde_json::Value) -> Channel {
         let now = self.clock.now();
@@ -253,6 +287,7 @@ pub async fn sign_up(app: &App, email: &str, plan: Option<&str>) -> NewAccount {
         email: Address::parse(email).expect("an address"),
         password_hash: None,
         plan: plan.map(str::to_owned),
+        may_operate: true,
     };
     let now = app.clock.now();
     let mut tx = app.db.begin_write().await.expect("a write");

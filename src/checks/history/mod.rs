@@ -1,0 +1,189 @@
+//! What a check's past looks like from its flips: a mark per day, and the time it was down. Pure but for [`store`].
+
+pub mod store;
+
+use super::{Gap, Status, StoredFlip};
+use crate::time::{Span, Time};
+
+/// What one day was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Day {
+    /// Before the first ping.
+    Quiet,
+    Paused,
+    Good,
+    /// A success is late now.
+    Late,
+    /// Flatline could not see a slot.
+    Unseen,
+    /// It was down for some of it.
+    Bad,
+}
+
+/// How long a check was down within a span, and how often it went down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Downtime {
+    pub span: Span,
+    pub times: usize,
+    /// Time within the span that was judged: neither before the check nor ahead, paused, or unwatched.
+    pub judged: Span,
+}
+
+/// A stretch of one status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stretch {
+    from: Time,
+    to: Time,
+    status: Status,
+    /// Whether it begins with a flip.
+    begins: bool,
+}
+
+/// The stretches from `from` to `now`. `flips` are those since `from`, oldest first; `status` is today's.
+fn stretches(from: Time, now: Time, flips: &[StoredFlip], status: Status) -> Vec<Stretch> {
+    let first = flips.first().map_or(status, |flip| flip.old_status);
+    let mut out = vec![Stretch { from, to: now, status: first, begins: false }];
+    for flip in flips {
+        if let Some(last) = out.last_mut() {
+            last.to = flip.flipped_at;
+        }
+        out.push(Stretch { from: flip.flipped_at, to: now, status: flip.new_status, begins: true });
+    }
+    out
+}
+
+/// One mark for each day; `begins` holds the first instant of each and the end of the last.
+pub fn days(
+    begins: &[Time],
+    flips: &[StoredFlip],
+    unseen: &[Time],
+    status: Status,
+    is_late: bool,
+    now: Time,
+) -> Vec<Day> {
+    let Some(first) = begins.first() else { return Vec::new() };
+    let stretches = stretches(*first, now, flips, status);
+    let mut days: Vec<Day> = begins.windows(2).map(|day| mark(day[0], day[1], &stretches, unseen)).collect();
+    if is_late && let Some(today) = days.last_mut().filter(|today| **today != Day::Bad) {
+        *today = Day::Late;
+    }
+    days
+}
+
+fn mark(from: Time, to: Time, stretches: &[Stretch], unseen: &[Time]) -> Day {
+    let within = || stretches.iter().filter(|one| one.from < to && one.to > from);
+    let any = |status: Status| within().any(|one| one.status == status);
+    if any(Status::Down) {
+        Day::Bad
+    } else if unseen.iter().any(|slot| *slot >= from && *slot < to) {
+        Day::Unseen
+    } else if any(Status::Up) {
+        Day::Good
+    } else if any(Status::Paused) {
+        Day::Paused
+    } else {
+        Day::Quiet
+    }
+}
+
+/// The time down between two instants, without the `gaps` in which nobody watched.
+pub fn downtime(
+    from: Time,
+    to: Time,
+    flips: &[StoredFlip],
+    status: Status,
+    gaps: &[Gap],
+    now: Time,
+) -> Downtime {
+    let mut sum = Downtime::default();
+    let first = flips.first().map_or(from, |flip| flip.flipped_at.min(from));
+    for one in stretches(first, now, flips, status) {
+        let (start, end) = (one.from.max(from), one.to.min(to));
+        if end <= start || !matches!(one.status, Status::Up | Status::Down) {
+            continue;
+        }
+        let watched = (end - start) - covered(start, end, gaps);
+        sum.judged = sum.judged + watched;
+        if one.status == Status::Down {
+            sum.span = sum.span + watched;
+            sum.times += usize::from(one.begins && one.from >= from);
+        }
+    }
+    sum
+}
+
+/// How much of a span the gaps cover together; they may overlap.
+pub fn covered(from: Time, to: Time, gaps: &[Gap]) -> Span {
+    let mut sorted: Vec<&Gap> = gaps.iter().collect();
+    sorted.sort_by_key(|gap| gap.started_at);
+    let (mut reached, mut sum) = (from, Span::ZERO);
+    for gap in sorted {
+        let (start, end) = (gap.started_at.max(reached), gap.ended_at.min(to));
+        if end > start {
+            sum = sum + (end - start);
+            reached = end;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Reason;
+    use super::*;
+
+    const HOUR: i64 = 3_600_000;
+
+    fn at(hours: i64) -> Time {
+        Time(hours * HOUR)
+    }
+
+    fn flip(hours: i64, old_status: Status, new_status: Status) -> StoredFlip {
+        StoredFlip {
+            id: hours,
+            check_id: 1,
+            flipped_at: at(hours),
+            old_status,
+            new_status,
+            reason: Reason::Timeout,
+            ping_n: None,
+            exit_status: None,
+            expected_at: None,
+            started_at: None,
+            last_success_at: None,
+            blind_ms: Span::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_day_is_as_bad_as_its_worst_hour() {
+        let begins: Vec<Time> = (0..=6).map(|day| at(day * 24)).collect();
+        let flips = [
+            flip(30, Status::New, Status::Up),
+            flip(50, Status::Up, Status::Down),
+            flip(73, Status::Down, Status::Up),
+            flip(96, Status::Up, Status::Paused),
+        ];
+        let marks = days(&begins, &flips, &[at(80)], Status::Paused, false, at(144));
+        assert_eq!(marks, [Day::Quiet, Day::Good, Day::Bad, Day::Bad, Day::Paused, Day::Paused]);
+        let late = days(&begins[..3], &[], &[], Status::Up, true, at(40));
+        assert_eq!(late, [Day::Good, Day::Late]);
+        let unseen = days(&begins[..3], &[], &[at(5)], Status::Up, false, at(40));
+        assert_eq!(unseen, [Day::Unseen, Day::Good]);
+    }
+
+    #[test]
+    fn downtime_leaves_out_what_nobody_watched() {
+        let flips = [
+            flip(1, Status::New, Status::Up),
+            flip(10, Status::Up, Status::Down),
+            flip(20, Status::Down, Status::Up),
+        ];
+        let gaps =
+            [Gap { started_at: at(12), ended_at: at(14) }, Gap { started_at: at(13), ended_at: at(15) }];
+        let whole = downtime(at(0), at(48), &flips, Status::Up, &gaps, at(30));
+        assert_eq!(whole, Downtime { span: Span::hours(7), times: 1, judged: Span::hours(26) });
+        let later = downtime(at(15), at(48), &flips, Status::Up, &[], at(30));
+        assert_eq!(later, Downtime { span: Span::hours(5), times: 0, judged: Span::hours(15) });
+    }
+}

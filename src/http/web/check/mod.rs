@@ -1,0 +1,345 @@
+//! `/checks/<uuid>`: one check. The verdict first, then what happened, and what can be done.
+
+mod body;
+mod deeds;
+mod log;
+mod output;
+mod plot;
+mod verdict;
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use uuid::Uuid;
+
+pub use body::{download, show as show_body};
+pub use deeds::{copy, delete, pause, resume};
+
+use log::{KINDS, Row};
+use plot::{Plot, Runs};
+use verdict::Verdict;
+
+use super::mark::Mark;
+use super::shell::Shell;
+use super::shown::{self, Shown};
+use super::visitor::{Need, Opened, Visitor};
+use super::when::{Stamp, Wall};
+use super::{WebFailure, edit};
+use crate::alerts::log::{Told, store as told_store};
+use crate::alerts::words::clock::short;
+use crate::alerts::words::name_of;
+use crate::alerts::{self, Channel, DeliveryState};
+use crate::app::App;
+use crate::checks::history::{self, Downtime, store as history_store};
+use crate::checks::log::{Entry, store as log_store};
+use crate::checks::{Check, Gap, Kind, Status, StoredFlip};
+use crate::db::{self, ReadTx};
+use crate::sweep::store as sweep_store;
+use crate::time::{Span, Time};
+
+/// Days that the plot can show.
+const PLOT_DAYS: [i64; 3] = [14, 30, 90];
+const RUNS_MAX: i64 = 400;
+const TOLD_MAX: i64 = 20;
+const NEXT: usize = 5;
+/// Months of downtime, this one included.
+const MONTHS: usize = 3;
+
+#[derive(Template)]
+#[template(path = "web/check.html")]
+struct Page {
+    shell: Shell,
+    uuid: Uuid,
+    name: String,
+    title: String,
+    project: Uuid,
+    tags: Vec<String>,
+    description: String,
+    verdict: Verdict,
+    is_paused: bool,
+    may_change: bool,
+    address: Option<Address>,
+    plot: Option<Plot>,
+    days: i64,
+    told: Vec<ToldRow>,
+    kind: String,
+    rows: Vec<Row>,
+    older: Option<i64>,
+    schedule: String,
+    allowed: String,
+    next: Vec<(Stamp, String)>,
+    months: Vec<Month>,
+    unwatched: Option<String>,
+    channels: Vec<ChannelRow>,
+}
+
+/// How the check is pinged; only for those who may.
+struct Address {
+    url: String,
+    by_name: Option<String>,
+    mail: Option<String>,
+}
+
+struct ToldRow {
+    about: String,
+    to: String,
+    kind: String,
+    tone: &'static str,
+    mark: Mark,
+    word: &'static str,
+    more: String,
+    attempts: String,
+}
+
+struct Month {
+    name: String,
+    down: String,
+    times: String,
+    up: String,
+}
+
+struct ChannelRow {
+    name: String,
+    tone: &'static str,
+    mark: Mark,
+    word: &'static str,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub struct View {
+    days: String,
+    kind: String,
+    before: String,
+}
+
+/// All that the page shows, as it was read.
+struct Seen {
+    opened: Opened,
+    check: Check,
+    wall: Wall,
+    flips: Vec<StoredFlip>,
+    outcomes: Vec<Entry>,
+    log: log::Read,
+    told: Vec<Told>,
+    channels: Vec<Channel>,
+    gaps: Vec<Gap>,
+    last_body: Vec<u8>,
+}
+
+pub async fn show(
+    State(app): State<Arc<App>>,
+    Path(check): Path<Uuid>,
+    Query(view): Query<View>,
+    visitor: Visitor,
+) -> Result<Response, WebFailure> {
+    let now = app.clock.now();
+    let days = view.days.parse().ok().filter(|days| PLOT_DAYS.contains(days)).unwrap_or(PLOT_DAYS[0]);
+    let seen = db::read!(app.db, |tx| see(tx, &visitor, check, &view, days, now).await)?;
+    let shell = Shell::of_project(&app, &visitor, &seen.opened, "Checks");
+    let template = build(&app, shell, seen, view.kind, days);
+    Ok(super::page(StatusCode::OK, &template))
+}
+
+async fn see(
+    tx: &mut ReadTx,
+    visitor: &Visitor,
+    check: Uuid,
+    view: &View,
+    days: i64,
+    now: Time,
+) -> Result<Seen, WebFailure> {
+    let (opened, check) = visitor.open_check(tx, check, Need::Look, now).await?;
+    let wall = Wall::new(&opened.signed_in.user.zone, now);
+    let flips = log::flips(tx, &check).await?;
+    let since = wall.day_begins(wall.day(now) - days + 1);
+    let (_, months_from) = months(&wall).pop().unwrap_or((now, now));
+    let assigned = alerts::store::list_assigned_to_check(tx, check.id).await?;
+    let mut channels = alerts::store::list_channels(tx, check.project_id).await?;
+    channels.retain(|channel| assigned.iter().any(|one| one.channel_uuid == channel.uuid));
+    let standing_ping =
+        flips.first().filter(|flip| flip.new_status == Status::Down).and_then(|flip| flip.ping_n);
+    let last_body = match standing_ping {
+        Some(n) => log_store::find_body(tx, check.id, n).await?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    Ok(Seen {
+        outcomes: history_store::list_outcomes(tx, check.id, since, RUNS_MAX).await?,
+        log: log::read(tx, &check, &view.kind, view.before.parse().ok(), &flips).await?,
+        told: told_store::list_told(tx, check.id, TOLD_MAX).await?,
+        gaps: sweep_store::list_gaps(tx, since.min(months_from)).await?,
+        opened,
+        check,
+        wall,
+        flips,
+        channels,
+        last_body,
+    })
+}
+
+fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
+    let Seen { opened, check, wall, flips, outcomes, log, told, channels, gaps, last_body } = seen;
+    let standing = flips.first().filter(|flip| flip.new_status == check.state.told_status);
+    let verdict = verdict::verdict(&check, standing, &last_body, &wall);
+    let name = name_of(&check);
+    let may_change = opened.membership.role.may_change();
+    let gaps_since_made: Vec<Gap> = gaps.into_iter().filter(|gap| gap.ended_at > check.created_at).collect();
+    let (months, unwatched) = downtime(&check, &flips, &gaps_since_made, &wall);
+    Page {
+        title: if verdict.shown == Shown::Down { format!("(down) {name}") } else { name.clone() },
+        uuid: check.uuid,
+        project: opened.membership.project.uuid,
+        tags: check.settings.tags.split_whitespace().map(str::to_owned).collect(),
+        description: check.settings.description.clone(),
+        is_paused: check.state.status == Status::Paused,
+        may_change,
+        address: may_change.then(|| address(app, &opened, &check)),
+        plot: plot::plot(Runs { outcomes: &outcomes, flips: &flips, gaps: &gaps_since_made, days }, &wall),
+        days,
+        told: told.into_iter().map(|one| told_row(one, &wall)).collect(),
+        kind: KINDS
+            .iter()
+            .find(|(word, _)| *word == kind)
+            .map(|(word, _)| (*word).to_owned())
+            .unwrap_or_default(),
+        older: log.older,
+        rows: log::rows(log, &wall),
+        schedule: shown::schedule(&check, &wall),
+        allowed: allowed(&check),
+        next: next(&check, &wall),
+        months,
+        unwatched,
+        channels: channels.into_iter().map(channel_row).collect(),
+        verdict,
+        name,
+        shell,
+    }
+}
+
+fn address(app: &App, opened: &Opened, check: &Check) -> Address {
+    let slug = &check.settings.slug;
+    let key = opened.membership.project.ping_key.as_ref().filter(|_| !slug.is_empty());
+    Address {
+        url: format!("{}/{}", app.settings.ping_url, check.uuid),
+        by_name: key.map(|key| format!("{}/{key}/{slug}", app.settings.ping_url)),
+        mail: app.settings.email_domain.as_ref().map(|domain| format!("{}@{domain}", check.uuid)),
+    }
+}
+
+fn allowed(check: &Check) -> String {
+    let is_simple = check.settings.kind == Kind::Simple;
+    edit::allowed(check.settings.grace_ms, if is_simple { check.floor_ms } else { Span::ZERO })
+}
+
+/// The next instants at which a ping is expected, each with how far away it is.
+fn next(check: &Check, wall: &Wall) -> Vec<(Stamp, String)> {
+    let said = |at: Time| (wall.clock_stamp(at), wall.near(at));
+    match check.settings.schedule() {
+        Ok(schedule) if check.settings.kind != Kind::Simple => {
+            schedule.slots(wall.now).take(NEXT).map(said).collect()
+        }
+        _ => check.state.expected_at.map(said).into_iter().collect(),
+    }
+}
+
+/// Beginnings and ends of the last months on the wall, newest first.
+fn months(wall: &Wall) -> Vec<(Time, Time)> {
+    let mut months = Vec::new();
+    let mut end = wall.now;
+    let mut begins = wall.month_begins(wall.now);
+    while months.len() < MONTHS {
+        months.push((end, begins));
+        end = begins;
+        begins = wall.month_begins(begins - Span::hours(1));
+    }
+    months
+}
+
+fn downtime(check: &Check, flips: &[StoredFlip], gaps: &[Gap], wall: &Wall) -> (Vec<Month>, Option<String>) {
+    let oldest_first: Vec<StoredFlip> = flips.iter().rev().cloned().collect();
+    let mut unwatched = Span::ZERO;
+    let rows = months(wall)
+        .into_iter()
+        .filter(|(end, _)| *end > check.created_at)
+        .map(|(end, begins)| {
+            let from = begins.max(check.created_at);
+            unwatched = unwatched + history::covered(from, end, gaps);
+            let time = history::downtime(from, end, &oldest_first, check.state.status, gaps, wall.now);
+            month(wall.month(begins), time)
+        })
+        .collect();
+    let words = (unwatched > Span::ZERO)
+        .then(|| format!("Leaves out {} in which Flatline was not watching.", short(unwatched)));
+    (rows, words)
+}
+
+fn month(name: String, time: Downtime) -> Month {
+    let up = match time.judged.0 {
+        0 => "–".to_owned(),
+        judged => {
+            // Rounded down: 100 % is said only of a month without a second of downtime.
+            let hundredths = (judged - time.span.0).saturating_mul(10_000) / judged;
+            match hundredths {
+                10_000 => "100 %".to_owned(),
+                other => format!("{}.{:02} %", other / 100, other % 100),
+            }
+        }
+    };
+    let times = match time.times {
+        0 => String::new(),
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let down = if time.span == Span::ZERO { "none".to_owned() } else { short(time.span) };
+    Month { name, down, times, up }
+}
+
+fn told_row(told: Told, wall: &Wall) -> ToldRow {
+    let what = if told.tells == Status::Down { "Down" } else { "Up" };
+    let at = told.settled_at.map(|at| wall.clock(at)).unwrap_or_default();
+    let (tone, mark, word, more) = match told.state {
+        DeliveryState::Sent => ("is-up", Mark::Tick, "Sent", format!("{at}. {}", told.outcome)),
+        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", String::new()),
+        DeliveryState::Due => (
+            "is-late",
+            Mark::Again,
+            "Trying again",
+            format!("Next attempt {}. {}", wall.near(told.due_at), told.outcome),
+        ),
+        DeliveryState::Held => (
+            "is-late",
+            Mark::Paused,
+            "Held: quota",
+            "The month's alerts are used up. It is sent when the month turns over, if it is still true."
+                .to_owned(),
+        ),
+        DeliveryState::Superseded => {
+            ("is-rest", Mark::Dot, "Not needed", "The state changed back before it was sent.".to_owned())
+        }
+        DeliveryState::GivenUp => ("is-down", Mark::Cross, "Given up", format!("{at}. {}", told.outcome)),
+    };
+    let attempts = match told.attempts {
+        0 => String::new(),
+        1 => "1 attempt".to_owned(),
+        attempts => format!("{attempts} attempts"),
+    };
+    let to = if told.channel_name.is_empty() { told.channel_kind.clone() } else { told.channel_name };
+    let about = format!("{what}, {}", wall.clock(told.flipped_at));
+    ToldRow { about, to, kind: told.channel_kind, tone, mark, word, more, attempts }
+}
+
+fn channel_row(channel: Channel) -> ChannelRow {
+    let (tone, mark, word) = match (&channel.disabled_at, &channel.verified_at, channel.last_error.is_empty())
+    {
+        (Some(_), ..) => ("is-down", Mark::Cross, "turned off"),
+        (None, None, _) => ("is-rest", Mark::New, "not confirmed"),
+        (None, Some(_), false) => ("is-late", Mark::Again, "failing"),
+        (None, Some(_), true) => ("is-up", Mark::Tick, "works"),
+    };
+    let name = if channel.name.is_empty() { channel.kind } else { channel.name };
+    ChannelRow { name, tone, mark, word }
+}

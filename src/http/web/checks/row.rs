@@ -1,0 +1,143 @@
+//! One check in the list.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::bars::Bars;
+use crate::alerts::words::clock::short;
+use crate::alerts::words::name_of;
+use crate::checks::history::{self, store as history_store};
+use crate::checks::{self, Check, Kind, StoredFlip};
+use crate::db::ReadTx;
+use crate::error::Result;
+use crate::http::web::mark::Mark;
+use crate::http::web::shown::{self, Shown};
+use crate::http::web::when::{Stamp, Wall};
+use crate::sweep::store::{self as sweep_store, ProjectUnseen};
+use crate::time::{Span, Time};
+
+/// Days that a list looks back.
+const DAYS: i64 = 30;
+
+/// All that a project's list shows, as it was read.
+pub struct Past {
+    pub checks: Vec<Check>,
+    flips: Vec<StoredFlip>,
+    standing: Vec<StoredFlip>,
+    pub unseen: Vec<ProjectUnseen>,
+}
+
+/// A line of the list.
+pub struct Row {
+    pub uuid: Uuid,
+    pub name: String,
+    pub sort_name: String,
+    pub tags: Vec<String>,
+    pub shown: Shown,
+    pub since: String,
+    pub reason: Option<String>,
+    pub schedule: String,
+    pub grace: String,
+    pub bars: Bars,
+    pub last: Option<Stamp>,
+    pub last_at: Option<Time>,
+    pub next_at: Option<Time>,
+    /// When it went down, where it is down.
+    pub down_at: Option<Time>,
+}
+
+impl Row {
+    pub fn mark(&self) -> Mark {
+        self.shown.mark()
+    }
+
+    /// The class of the line: only trouble has one.
+    pub fn tone(&self) -> &'static str {
+        match self.shown {
+            Shown::Down => "bad",
+            Shown::Late => "warn",
+            _ => "",
+        }
+    }
+}
+
+/// Reads a project's checks with their last thirty days.
+///
+/// # Errors
+/// The database's.
+pub async fn read(tx: &mut ReadTx, project_id: i64, wall: &Wall) -> Result<Past> {
+    let since = wall.day_begins(wall.day(wall.now) - DAYS + 1);
+    Ok(Past {
+        checks: checks::store::list(tx, project_id).await?,
+        flips: history_store::list_flips(tx, project_id, since).await?,
+        standing: history_store::list_standing(tx, project_id).await?,
+        unseen: sweep_store::list_unseen_of_project(tx, project_id, since).await?,
+    })
+}
+
+/// The lines, in the order of the checks.
+pub fn rows(past: Past, wall: &Wall) -> Vec<Row> {
+    let today = wall.day(wall.now);
+    let begins: Vec<Time> = (0..=DAYS).map(|day| wall.day_begins(today - DAYS + 1 + day)).collect();
+    let flips = by_check(past.flips, |flip| flip.check_id);
+    let unseen = by_check(past.unseen, |slot| slot.check_id);
+    let standing: HashMap<i64, StoredFlip> =
+        past.standing.into_iter().map(|flip| (flip.check_id, flip)).collect();
+    let one = |check: Check| {
+        let flips = flips.get(&check.id).map(Vec::as_slice).unwrap_or_default();
+        let unseen = unseen.get(&check.id).map(Vec::as_slice).unwrap_or_default();
+        let slots: Vec<Time> = unseen.iter().map(|slot| slot.slot_at).collect();
+        let late = check.is_late(wall.now);
+        let days = history::days(&begins, flips, &slots, check.state.status, late, wall.now);
+        row(check, Bars(days), &standing, wall)
+    };
+    past.checks.into_iter().map(one).collect()
+}
+
+fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wall) -> Row {
+    let standing = standing.get(&check.id);
+    let shown = Shown::of(&check, wall);
+    let (settings, state) = (&check.settings, &check.state);
+    let name = name_of(&check);
+    let last_at = [state.last_ping_at, state.last_start_at].into_iter().flatten().max();
+    Row {
+        uuid: check.uuid,
+        sort_name: name.to_lowercase(),
+        tags: settings.tags.split_whitespace().map(str::to_owned).collect(),
+        shown,
+        since: shown::since(&check, shown, standing, wall),
+        reason: shown::reason(&check, shown, standing, wall),
+        schedule: shown::schedule(&check, wall),
+        grace: grace(settings),
+        bars,
+        last: last_at.map(|at| wall.stamp(at)),
+        last_at,
+        next_at: state.expected_at,
+        down_at: standing.filter(|_| shown == Shown::Down).map(|flip| flip.flipped_at),
+        name,
+    }
+}
+
+fn grace(settings: &checks::Settings) -> String {
+    let grace = format!("{} grace", short(settings.grace_ms));
+    match (settings.kind, settings.manual_resume) {
+        (Kind::Simple | Kind::Cron | Kind::OnCalendar, false) => grace,
+        (_, true) => format!("{grace}, resumes by hand"),
+    }
+}
+
+fn by_check<T>(all: Vec<T>, check: impl Fn(&T) -> i64) -> HashMap<i64, Vec<T>> {
+    let mut grouped: HashMap<i64, Vec<T>> = HashMap::new();
+    for one in all {
+        grouped.entry(check(&one)).or_default().push(one);
+    }
+    grouped
+}
+
+/// The last span in which Flatline was not watching and a slot of these checks could not be seen.
+pub fn last_gap(unseen: &[ProjectUnseen], wall: &Wall) -> Option<(Time, Time)> {
+    let newest = unseen.last()?;
+    (wall.now - newest.gap_ended_at < Span::hours(24 * 7))
+        .then_some((newest.gap_started_at, newest.gap_ended_at))
+}

@@ -1,0 +1,49 @@
+//! The fields of a form as they were posted, kept so that a page can show them again.
+
+/// Names and values in the order of the form.
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads `application/x-www-form-urlencoded`. Line ends become single line feeds; NUL, which no text of ours
+    /// can hold, is dropped.
+    pub fn read(body: &[u8]) -> Self {
+        let plain = |text: &str| text.replace("\r\n", "\n").replace('\0', "");
+        Self(url::form_urlencoded::parse(body).map(|(name, value)| (plain(&name), plain(&value))).collect())
+    }
+
+    /// The first value of a name; empty if there is none.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value)
+    }
+
+    /// The first value without white space around it.
+    pub fn trimmed(&self, name: &str) -> &str {
+        self.get(name).trim()
+    }
+
+    /// Whether a box is ticked, or a button of that name pressed.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(one, _)| one == name)
+    }
+
+    /// All values of a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_as_browsers_send_them() {
+        let fields = Fields::read(b"name=a+b&check=1&check=2&text=x%0D%0Ay%00&ticked=");
+        assert_eq!(fields.get("name"), "a b");
+        assert_eq!(fields.all("check").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(fields.get("text"), "x\ny");
+        assert!(fields.has("ticked") && !fields.has("other"));
+        assert_eq!(fields.get("other"), "");
+    }
+}

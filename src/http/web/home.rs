@@ -1,0 +1,20 @@
+//! `/`: on to the checks, or to where one signs in.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::visitor::Visitor;
+use super::{WebFailure, to};
+use crate::app::App;
+use crate::db;
+
+pub async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, WebFailure> {
+    let now = app.clock.now();
+    let (_, memberships) = db::read!(app.db, |tx| visitor.signed_in(tx, now).await)?;
+    Ok(match memberships.first() {
+        Some(membership) => to(&format!("/projects/{}", membership.project.uuid)),
+        None => to("/account"),
+    })
+}

@@ -1,0 +1,35 @@
+//! The limits on what strangers may ask of pages, each spent before the work it guards.
+
+use std::net::IpAddr;
+
+use super::WebFailure;
+use crate::app::App;
+use crate::rate::Verdict;
+
+/// What is about to be tried.
+#[derive(Clone, Copy, Debug)]
+pub enum Attempt<'a> {
+    /// A password, for an address.
+    Password { email: &'a str },
+    /// A letter with a sign-in link, to an address.
+    Letter { email: &'a str },
+    /// A new account.
+    Account,
+}
+
+/// Spends one attempt of a caller of the network; committed before the work, so that it stays spent.
+///
+/// # Errors
+/// There were too many, or they could not be counted.
+pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), WebFailure> {
+    let now = app.clock.now();
+    let chain = match attempt {
+        Attempt::Password { email } => app.rates.sign_in(email, from),
+        Attempt::Letter { email } => app.rates.magic_link(email, from),
+        Attempt::Account => app.rates.sign_up(from),
+    };
+    match chain.spend(&app.db, now).await? {
+        Verdict::Accepted(_) => Ok(()),
+        Verdict::Refused(refusal) => Err(WebFailure::Limited { refusal, now }),
+    }
+}

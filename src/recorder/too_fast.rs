@@ -1,0 +1,77 @@
+//! What was refused of each check lately, for its page: in memory, of this process, and only of so many checks.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use uuid::Uuid;
+
+use crate::checks::Signal;
+use crate::time::{Span, Time};
+
+/// Checks that are remembered at least; those whose last refusal is older go first.
+const REMEMBERED: usize = 5_000;
+
+/// Pings of one check that came too fast since this process began to count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub pings: u64,
+    /// What the last one said.
+    pub signal: Signal,
+    pub last_at: Time,
+    /// The plan's floor, which is why.
+    pub min_interval: Span,
+}
+
+/// The memory: two generations, of which the older is dropped when the younger is full.
+#[derive(Default)]
+pub(super) struct TooFast(Mutex<Generations>);
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<Uuid, Refused>,
+    old: HashMap<Uuid, Refused>,
+}
+
+impl TooFast {
+    pub(super) fn note(&self, check: Uuid, signal: Signal, min_interval: Span, now: Time) {
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Generations { young, old } = &mut *guard;
+        if !young.contains_key(&check) && young.len() >= REMEMBERED {
+            *old = std::mem::take(young);
+        }
+        let before = old.remove(&check).map_or(0, |refused| refused.pings);
+        let pings = young.get(&check).map_or(before, |refused| refused.pings) + 1;
+        young.insert(check, Refused { pings, signal, last_at: now, min_interval });
+    }
+
+    pub(super) fn of(&self, check: Uuid) -> Option<Refused> {
+        let generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.young.get(&check).or_else(|| generations.old.get(&check)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_and_the_oldest_are_forgotten() {
+        let memory = TooFast::default();
+        let check = |number: usize| Uuid::from_u128(number as u128);
+        let note = |number, at| memory.note(check(number), Signal::Success, Span::seconds(60), Time(at));
+        for number in 0..REMEMBERED {
+            note(number, 1);
+            note(number, 2);
+        }
+        assert_eq!(memory.of(check(7)).map(|refused| (refused.pings, refused.last_at)), Some((2, Time(2))));
+        note(REMEMBERED, 3);
+        note(7, 4);
+        assert_eq!(memory.of(check(7)).map(|refused| refused.pings), Some(3), "both generations count");
+        for number in REMEMBERED..3 * REMEMBERED {
+            note(number, 5);
+        }
+        assert_eq!(memory.of(check(7)), None);
+        let kept = (0..3 * REMEMBERED).filter(|number| memory.of(check(*number)).is_some()).count();
+        assert!((REMEMBERED..=2 * REMEMBERED).contains(&kept), "{kept}");
+    }
+}

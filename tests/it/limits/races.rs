@@ -1,0 +1,164 @@
+//! Every path that reaches a count, raced; and limits that three processes share, one of which may be killed.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{PLANS, plans_file, world};
+use crate::support::{Answer, Client, Engine, Place, Process, World, on_both, program};
+
+type Asking = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A way to make a check: the caller's client, the project's ping key, and a number that no other caller has.
+type Path = fn(Client, String, usize) -> Asking;
+
+/// Every path that takes from the plan's count of checks, with the status of a refusal. The head of `accounts` lists
+/// the functions behind them; a new path belongs into both.
+const TAKING: &[(&str, Path, u16)] = &[
+    ("the API's create", by_api, 403),
+    ("the API's create with unique", by_unique, 403),
+    ("create=1", by_ping, 404),
+];
+
+fn by_api(client: Client, _: String, number: usize) -> Asking {
+    Box::pin(async move { client.post("checks/", &json!({"name": format!("job {number}")})).await })
+}
+
+fn by_unique(client: Client, _: String, number: usize) -> Asking {
+    let spec = json!({"name": format!("job {number}"), "unique": ["name"]});
+    Box::pin(async move { client.post("checks/", &spec).await })
+}
+
+fn by_ping(client: Client, ping_key: String, number: usize) -> Asking {
+    Box::pin(async move { client.ping(&ping_key, &format!("/job-{number}?create=1")).await })
+}
+
+/// Lets the doctor look at the counters of a place.
+async fn examine(place: &Place) {
+    let output = program(place, &[]).arg("doctor").output().await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+async fn delete_all(world: &World) {
+    for check in world.client.get("checks/").await.json()["checks"].as_array().unwrap() {
+        let uuid = check["uuid"].as_str().unwrap();
+        assert_eq!(world.client.delete(&format!("checks/{uuid}")).await.status, 200);
+    }
+}
+
+on_both! {
+    async fn on_every_path_exactly_as_many_checks_are_made_as_there_is_room_for(engine: Engine) {
+        let file = plans_file(&PLANS.replace("creates_per_hour = 2", "creates_per_hour = \"none\"").replace(
+            "unknown_pings_per_minute = 4",
+            "unknown_pings_per_minute = \"none\"",
+        ));
+        let path = file.path().display().to_string();
+        let world = World::with(engine, "roomy", &[("PLANS_FILE", &path)]).await;
+        for (name, path, refused) in TAKING {
+            let mut asking = JoinSet::new();
+            for number in 0..12 {
+                asking.spawn(path(world.client.clone(), world.owner.ping_key.clone(), number));
+            }
+            let mut statuses: Vec<u16> = asking.join_all().await.iter().map(|answer| answer.status).collect();
+            statuses.sort_unstable();
+            let expected = [vec![201; 3], vec![*refused; 9]].concat();
+            assert_eq!(statuses, expected, "{name}");
+            examine(&world.place).await;
+            delete_all(&world).await;
+            examine(&world.place).await;
+        }
+    }
+
+    async fn a_burst_of_two_hundred_calls_gets_the_limit_of_its_day(engine: Engine) {
+        let (world, _file) = world(engine, "daily").await;
+        let statuses = burst(std::slice::from_ref(&world.client), 200).await;
+        // The address is limited too, to fewer; it refuses in the minute's place.
+        assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 8);
+        assert!(statuses.iter().all(|status| [200, 429].contains(status)));
+    }
+}
+
+async fn burst(clients: &[Client], calls: usize) -> Vec<u16> {
+    let mut asking = JoinSet::new();
+    for call in 0..calls {
+        let client = clients[call % clients.len()].clone();
+        asking.spawn(async move { client.get("checks/").await.status });
+    }
+    asking.join_all().await
+}
+
+/// Plans whose day is the limit, so that no slow machine can let a window pass meanwhile.
+const DAILY: &str =
+    "[daily]\napi_per_minute = \"none\"\napi_per_day = 40\n[limits]\napi_address_per_minute = \"none\"\n";
+
+async fn owner_of(place: &Place, changes: &[(&str, &str)]) -> String {
+    let mut command = program(place, changes);
+    command.args(["account", "create", "--email", "owner@example.org", "--plan", "daily", "--json"]);
+    let output = command.output().await.unwrap();
+    let made: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    made["api_key"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn three_processes_accept_no_more_than_one_would() {
+    let file = plans_file(DAILY);
+    let path = file.path().display().to_string();
+    let changes = [("PLANS_FILE", path.as_str())];
+    let place = Place::new(Engine::Postgres).await;
+    let key = owner_of(&place, &changes).await;
+    let mut processes = Vec::new();
+    for _ in 0..3 {
+        processes.push(Process::start(&place, &changes).await);
+    }
+    let clients: Vec<Client> = processes.iter().map(|process| process.client.with_key(&key)).collect();
+    let statuses = burst(&clients, 200).await;
+    let of = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((of(200), of(429)), (40, 160), "{statuses:?}");
+    examine(&place).await;
+}
+
+on_both! {
+    async fn a_process_that_is_killed_leaves_a_count_that_lets_no_more_through(engine: Engine) {
+        let file = plans_file(DAILY);
+        let path = file.path().display().to_string();
+        let changes = [("PLANS_FILE", path.as_str())];
+        let place = Place::new(engine).await;
+        let key = owner_of(&place, &changes).await;
+        let (mut accepted, mut cut_off) = (0, 0);
+        for round in 0..4 {
+            let mut process = Process::start(&place, &changes).await;
+            let client = process.client.with_key(&key);
+            let mut asking = JoinSet::new();
+            for _ in 0..15 {
+                let client = client.clone();
+                asking.spawn(async move { client.try_send("GET", "/api/v3/checks/", &[], Vec::new()).await });
+            }
+            if round < 3 {
+                // After the first few answers the others stand between some two statements.
+                for _ in 0..=round {
+                    let answer = asking.join_next().await.unwrap().unwrap();
+                    accepted += usize::from(answer.is_ok_and(|answer| answer.status == 200));
+                }
+                process.kill().await;
+            }
+            for answer in asking.join_all().await {
+                match answer {
+                    Ok(answer) => accepted += usize::from(answer.status == 200),
+                    Err(_) => cut_off += 1,
+                }
+            }
+            examine(&place).await;
+        }
+        let mut process = Process::start(&place, &changes).await;
+        for _ in 0..40 {
+            accepted += usize::from(process.client.with_key(&key).get("checks/").await.status == 200);
+        }
+        assert!(accepted <= 40, "{accepted}");
+        assert!(accepted + cut_off >= 40, "{accepted} and {cut_off}: only what was cut off may have been spent unseen");
+        let ended = tokio::time::timeout(Duration::from_secs(60), process.terminate()).await;
+        assert!(ended.unwrap().success());
+        examine(&place).await;
+    }
+}

@@ -1,0 +1,9 @@
+//! The pages, on the real stack: who gets in, who sees what, and what strangers can do with them.
+
+mod access;
+mod browser;
+mod check;
+mod checks;
+mod edit;
+mod sign_in;
+mod sign_up;
