@@ -162,7 +162,7 @@ on_both! {
         }
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(world.client.send("POST", "/api/v3/checks/", &[], deep.into_bytes()).await.status, 400);
-        let huge = vec![b' '; 2 * 1024 * 1024];
+        let huge = vec![b' '; 20 * 1024 * 1024];
         assert_eq!(world.client.send("POST", "/api/v3/checks/", &[], huge).await.status, 400);
         let keys = json!({"api_key": "\0".repeat(32)}).to_string().into_bytes();
         let answer = world.client.without_key().send("POST", "/api/v3/checks/", &[], keys).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
@@ -11,6 +11,7 @@ use super::ApiFailure;
 use crate::accounts::{self, Project};
 use crate::app::App;
 use crate::db::ReadTx;
+use crate::http::body;
 use crate::http::limits::{self, Asked, Note};
 use crate::id::API_KEY_CHARS;
 
@@ -68,12 +69,15 @@ fn is_well_formed(key: &str) -> bool {
     key.len() == API_KEY_CHARS
 }
 
-async fn read(body: axum::body::Body) -> Result<Bytes, ApiFailure> {
-    let read = axum::body::to_bytes(body, BODY_LIMIT).await;
-    read.map_err(|_| ApiFailure::Invalid("could not read request body, or it is over 1 MiB".to_owned()))
+/// Reads the body to its end, also one that is too long: a client that still sends would not hear the refusal.
+async fn read(body: Body) -> Result<Vec<u8>, ApiFailure> {
+    match body::read(body, Some(BODY_LIMIT + 1)).await {
+        Ok(bytes) if bytes.len() <= BODY_LIMIT => Ok(bytes),
+        _ => Err(ApiFailure::Invalid("could not read request body, or it is over 1 MiB".to_owned())),
+    }
 }
 
-fn parse(bytes: &Bytes) -> Result<Map<String, Value>, ApiFailure> {
+fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiFailure> {
     if bytes.is_empty() {
         return Ok(Map::new());
     }
