@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use flatline::accounts;
 use flatline::db::Statement;
 use flatline::time::Span;
 use serde_json::json;
@@ -25,10 +26,8 @@ const HOLD_DOWN: &Statement = &Statement {
     name: "HOLD_DOWN",
     text: "UPDATE deliveries SET state = 'held', settled_at = NULL WHERE tells = 'down'",
 };
-const USE_UP_QUOTA: &Statement = &Statement {
-    name: "USE_UP_QUOTA",
-    text: "UPDATE accounts SET alerts_used = 1000000, alerts_month = 1000000",
-};
+const USE_UP_QUOTA: &Statement =
+    &Statement { name: "USE_UP_QUOTA", text: "UPDATE accounts SET alerts_used = 1000000, alerts_month = $1" };
 const PUT_OFF: &Statement = &Statement {
     name: "PUT_OFF",
     text: "UPDATE deliveries SET due_at = due_at + 3600000 WHERE state = 'due'",
@@ -200,7 +199,7 @@ on_both! {
             assert_eq!(world.client.ping(&check, suffix).await.status, 200);
         }
         assert_eq!(rows::change(&world.app.db, HOLD_DOWN, &[]).await, 1);
-        rows::change(&world.app.db, USE_UP_QUOTA, &[]).await;
+        rows::change(&world.app.db, USE_UP_QUOTA, &[accounts::month(world.clock.now())]).await;
         world.tick().await;
         let states: Vec<String> =
             rows::deliveries(&world.app.db, &check).await.into_iter().map(|row| row.state).collect();
