@@ -13,8 +13,8 @@ use crate::app::App;
 use crate::sweep::witness::STAMP_EVERY;
 use crate::time::Span;
 
-/// Runs that send deliveries side by side.
-const DELIVERING: usize = 8;
+/// Runs that send deliveries side by side; more would only wait for each other's locks.
+const DELIVERING: usize = 4;
 const DELIVER_EVERY: Span = Span::seconds(1);
 const LETTERS_EVERY: Span = Span::seconds(5);
 const CARE_EVERY: Span = Span::seconds(30);

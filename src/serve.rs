@@ -12,7 +12,6 @@ use axum::Router;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::alerts::links::Links;
 use crate::alerts::send::Senders;
@@ -34,8 +33,6 @@ use crate::{accounts, http, jobs, signup, smtp};
 
 /// Connections served at once; further ones wait in the kernel's queue.
 const CONNECTIONS: usize = 10_000;
-/// Runs at once that send what was just written.
-const DELIVERING: usize = 4;
 /// How long a stop waits for requests under way.
 const DRAIN: Duration = Duration::from_secs(20);
 
@@ -195,18 +192,10 @@ fn note(stamped: Result<Stamped, Unavailable>) {
 
 /// Sends as soon as a flip is written; the schedule's run is the fallback.
 async fn deliver_at_once(app: Arc<App>) {
-    let mut running = JoinSet::new();
     loop {
         app.flipped.notified().await;
-        // A run may wait for a silent target; the next flip need not.
-        while running.try_join_next().is_some() {}
-        if running.len() < DELIVERING {
-            let app = Arc::clone(&app);
-            running.spawn(async move {
-                if let Err(error) = app.deliver().await {
-                    tracing::error!(%error, "deliveries could not be sent");
-                }
-            });
+        if let Err(error) = app.deliver().await {
+            tracing::error!(%error, "deliveries could not be sent");
         }
     }
 }

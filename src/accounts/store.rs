@@ -17,11 +17,6 @@ statements! {
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
     FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
-    /// Locks the account's row and returns it live: the first lock of whoever takes or gives back what a plan
-    /// counts. Zero rows: it is gone.
-    LOCK_ACCOUNT =
-        "UPDATE accounts SET plan = plan WHERE id = $1 \
-         RETURNING id, uuid, plan, checks_used, alerts_used, alerts_month";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
     COUNT_BY_PLAN = "SELECT plan AS name, COUNT(*) AS number FROM accounts GROUP BY plan ORDER BY plan";
     /// Accounts whose rows were written under other values of a plan than today's.
@@ -168,8 +163,9 @@ pub async fn find_account(tx: &mut ReadTx, id: i64) -> Result<Option<AccountRow>
     Ok(tx.query(FIND_ACCOUNT).bind(id).maybe().await?)
 }
 
+/// Locks the account's row and returns it live: the first lock of whoever takes or gives back what a plan counts.
 pub async fn lock_account(tx: &mut WriteTx, id: i64) -> Result<Option<AccountRow>> {
-    Ok(tx.change(LOCK_ACCOUNT).bind(id).maybe().await?)
+    Ok(tx.lock(FIND_ACCOUNT).bind(id).maybe().await?)
 }
 
 pub async fn list_accounts(tx: &mut ReadTx) -> Result<Vec<AccountRow>> {

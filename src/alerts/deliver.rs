@@ -139,19 +139,21 @@ impl Deliverer<'_> {
     }
 }
 
-/// Charges and leases what is still free of `due`; a DOWN that its UP overtook is superseded instead, one
-/// without quota is held. All accounts are locked first, by id; then deliveries check by check, where an UP
-/// takes the DOWNs before it too.
-async fn claim_all(tx: &mut WriteTx, plans: &Plans, due: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
-    let mut due: Vec<&Claimed> = due.iter().collect();
-    due.sort_by_key(|delivery| (delivery.check_id, delivery.channel_id, delivery.id));
+/// Charges and leases a batch of what is due to the accounts of `seen`; a DOWN that its UP overtook is superseded
+/// instead, one without quota is held. The accounts are locked first, by id. What another worker took while this
+/// one waited for them is not looked at twice: the batch is read anew. Then deliveries check by check, where an
+/// UP takes the DOWNs before it too.
+async fn claim_all(tx: &mut WriteTx, plans: &Plans, seen: &[Claimed], now: Time) -> Result<Vec<Claimed>> {
     let mut accounts: BTreeMap<i64, Option<Account>> =
-        due.iter().map(|delivery| (delivery.account_id, None)).collect();
+        seen.iter().map(|delivery| (delivery.account_id, None)).collect();
     for (id, account) in &mut accounts {
         *account = lock_account(tx, plans, *id).await?;
     }
+    let mut due = store::list_claimable(tx, now, BATCH).await?;
+    due.retain(|delivery| accounts.contains_key(&delivery.account_id));
+    due.sort_by_key(|delivery| (delivery.check_id, delivery.channel_id, delivery.id));
     let mut claimed = Vec::new();
-    for delivery in due {
+    for delivery in &due {
         let account = accounts[&delivery.account_id].as_ref();
         if is_overtaken(tx, delivery).await? {
             store::supersede(tx, delivery.id, now).await?;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use flatline::accounts;
 use flatline::db::Statement;
 use flatline::time::Span;
 use serde_json::json;
@@ -199,7 +198,8 @@ on_both! {
             assert_eq!(world.client.ping(&check, suffix).await.status, 200);
         }
         assert_eq!(rows::change(&world.app.db, HOLD_DOWN, &[]).await, 1);
-        rows::change(&world.app.db, USE_UP_QUOTA, &[accounts::month(world.clock.now())]).await;
+        let month = flatline::accounts::month(world.clock.now());
+        rows::change(&world.app.db, USE_UP_QUOTA, &[month]).await;
         world.tick().await;
         let states: Vec<String> =
             rows::deliveries(&world.app.db, &check).await.into_iter().map(|row| row.state).collect();

@@ -3,7 +3,7 @@
 use flatline::alerts;
 use flatline::checks::log::Entry;
 use flatline::checks::{self, Check, Status, StoredFlip};
-use flatline::db::{Db, Statement};
+use flatline::db::{Db, Fault, Statement, fault};
 use flatline::time::Span;
 use uuid::Uuid;
 
@@ -36,16 +36,27 @@ pub struct Delivery {
     pub attempts: i64,
 }
 
-/// Runs one statement with numbers as parameters, in a transaction of its own.
+/// Runs one statement with numbers as parameters, in a transaction of its own; says how many rows it changed. One
+/// that changes many rows takes them in any order, so it may have to give way to the program and is run again.
 pub async fn change(db: &Db, statement: &'static Statement, numbers: &[i64]) -> u64 {
-    let mut tx = db.begin_write().await.unwrap();
+    for _ in 0..20 {
+        match try_change(db, statement, numbers).await {
+            Err(error) if fault(&error) == Fault::Conflict => {}
+            changed => return changed.unwrap(),
+        }
+    }
+    panic!("{} met a deadlock twenty times", statement.name);
+}
+
+async fn try_change(db: &Db, statement: &'static Statement, numbers: &[i64]) -> sqlx::Result<u64> {
+    let mut tx = db.begin_write().await?;
     let mut change = tx.change(statement);
     for number in numbers {
         change = change.bind(*number);
     }
-    let count = change.count().await.unwrap();
-    tx.commit().await.unwrap();
-    count
+    let count = change.count().await?;
+    tx.commit().await?;
+    Ok(count)
 }
 
 /// Moves all that happened to a check into the past.
