@@ -1,7 +1,7 @@
 //! The pages, on the real stack: who gets in, who sees what, and what strangers can do with them.
 
 mod access;
-mod browser;
+pub mod browser;
 mod check;
 mod checks;
 mod edit;
