@@ -1,0 +1,42 @@
+// Every page there is, as the router has it: a page that is not named here fails the suite.
+import fs from 'node:fs';
+import path from 'node:path';
+import { root } from './world.mjs';
+
+/** Routes of pages that answer GET, read from the source. */
+export function routes() {
+  const found = new Set();
+  const folders = [path.join(root, 'src/http/web')];
+  while (folders.length) {
+    const folder = folders.pop();
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+      if (entry.isDirectory()) folders.push(path.join(folder, entry.name));
+      else if (entry.name.endsWith('.rs')) {
+        const text = fs.readFileSync(path.join(folder, entry.name), 'utf8');
+        for (const [, route] of text.matchAll(/\.route\(\s*"([^"]+)",\s*get\(/g)) found.add(route);
+      }
+    }
+  }
+  return [...found].sort();
+}
+
+/** Addresses to look at, by route. `guest` pages are looked at by nobody in particular; `null` is no page. */
+export function pages({ owner }, uuids) {
+  const project = `/projects/${owner.project}`;
+  return {
+    '/': null,
+    '/static/{file}': null,
+    '/checks/{check}/log/{n}/body': null,
+    '/sign-in': { guest: ['/sign-in', '/sign-in?next=%2Faccount'] },
+    '/sign-in/{token}': { guest: ['/sign-in/used'], status: 410 },
+    '/sign-up': { guest: ['/sign-up'] },
+    '/sign-up/{token}': { guest: ['/sign-up/used'], status: 410 },
+    '/mail/{verb}/{token}': { guest: ['/mail/pause/none'], status: 404 },
+    '/account': { member: ['/account'] },
+    '/projects/{project}': { member: [project, `${project}?status=down`, `${project}?q=nothing-like-it`, `${project}?tag=web&sort=name`, `${project}?deleted=${Date.now()}`] },
+    '/projects/{project}/new-check': { member: [`${project}/new-check`] },
+    '/checks/{check}': { member: Object.values(uuids).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },
+    '/checks/{check}/edit': { member: [uuids.down, uuids.fresh, uuids.awkward].map(uuid => `/checks/${uuid}/edit`) },
+    '/checks/{check}/log/{n}': { member: [`/checks/${uuids.down}/log/2`, `/checks/${uuids.up}/log/2`] },
+  };
+}

@@ -1,0 +1,213 @@
+// The pages in Debian's Chromium: accessible, in one piece at every width, the same with an ad blocker, and whole
+// without a script. Usage: tests/run browser, or `tests/browser/run [PART OF A NAME]`
+// beside a built program.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { strict as assert } from 'node:assert';
+import { chromium } from 'playwright-core';
+import { api, fill, ping, start, AWKWARD } from './world.mjs';
+import { pages, routes } from './pages.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const VIEWS = [
+  { width: 1440, height: 900, colorScheme: 'light' },
+  { width: 1440, height: 900, colorScheme: 'dark' },
+  { width: 320, height: 640, colorScheme: 'light' },
+];
+
+/** A part of a test's name: only those run. */
+const only = process.argv[2];
+const results = { passed: 0, failed: 0 };
+async function test(name, work) {
+  if (only && !name.includes(only)) return;
+  try { await work(); results.passed++; console.log(`ok   ${name}`); } catch (error) {
+    results.failed++;
+    console.log(`FAIL ${name}\n${error.stack ?? error}`);
+  }
+}
+
+const begun = Date.now();
+const world = await start();
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+try {
+  await run();
+} finally {
+  await browser.close();
+  await world.stop();
+}
+console.log(`${results.passed} passed, ${results.failed} failed in ${((Date.now() - begun) / 1000).toFixed(1)}s`);
+process.exitCode = results.failed ? 1 : 0;
+
+async function run() {
+  const link = new URL(world.owner.sign_in_url).pathname;
+  const state = await signIn(link);
+  await test('the first five minutes need no script', () => firstMinutes(state));
+  const uuids = await fill(world);
+  const all = pages(world, uuids);
+  await test('every page of the router is looked at', () => {
+    assert.deepEqual(routes(), Object.keys(all).sort());
+  });
+  for (const [route, seen] of Object.entries(all)) {
+    if (seen) await test(`${route} is accessible, in one piece and on its own`, () => look(seen, state));
+  }
+  await test('no ad blocker changes anything', () => blockers(all, state));
+  await test('a check is made, previewed and edited without a script', () => forms(state));
+  await test('of two who edit at once the second sees both versions', () => conflict(state, uuids.fresh));
+  await test('a deletion can be undone', () => undo(state, uuids.paused));
+  await test('the keyboard reaches everything, the content first', () => keyboard(state));
+  await test('an awkward name stays text, everywhere', () => awkward(state, uuids.awkward));
+}
+
+/** Signs the owner in by the button of the link, and returns the browser's state. */
+async function signIn(link) {
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(world.base + link);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(/\/projects\//);
+  const state = await context.storageState();
+  await context.close();
+  return state;
+}
+
+async function member(state, options = {}) {
+  const context = await browser.newContext({ storageState: state, javaScriptEnabled: false, ...options });
+  return context.newPage();
+}
+
+async function firstMinutes(state) {
+  const page = await member(state);
+  await page.goto(world.base);
+  const line = await page.locator('.line').innerText();
+  const url = line.match(/'(http[^']+)'/)[1];
+  assert.equal((await fetch(url)).status, 201);
+  await page.reload();
+  assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'The one check is up');
+  await page.getByRole('link', { name: 'my-first-check' }).click();
+  assert.match(await page.locator('.verdict').innerText(), /Up\./);
+  await page.context().close();
+}
+
+async function look({ guest = [], member: members = [], status = 200 }, state) {
+  for (const view of VIEWS) {
+    for (const [addresses, storageState] of [[guest, undefined], [members, state]]) {
+      const context = await browser.newContext({ ...view, viewport: { width: view.width, height: view.height }, storageState });
+      const page = await context.newPage();
+      const foreign = [], said = [];
+      page.on('request', request => { if (!request.url().startsWith(world.base)) foreign.push(request.url()); });
+      page.on('console', message => { if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) said.push(message.text()); });
+      for (const address of addresses) {
+        const answer = await page.goto(world.base + address);
+        assert.equal(answer.status(), status, address);
+        await page.evaluate(AXE);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        const found = violations.map(one => `${one.id}: ${one.nodes.map(node => node.target).join(', ')}`);
+        assert.deepEqual(found, [], `${address} at ${view.width}, ${view.colorScheme}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${address} is ${wide} px too wide at ${view.width}`);
+      }
+      assert.deepEqual([foreign, said], [[], []]);
+      await context.close();
+    }
+  }
+}
+
+function blockers(all, state) {
+  const cookies = state.cookies.map(({ name, value }) => ['--cookie', `${name}=${value}`]).flat();
+  const seen = Object.values(all).filter(Boolean);
+  const runs = [
+    [...cookies, ...seen.flatMap(one => one.member ?? [])],
+    ['--any-status', ...seen.flatMap(one => one.guest ?? [])],
+  ];
+  for (const args of runs) {
+    const run = spawnSync(process.execPath, [path.join(here, 'adblock/check.mjs'), '--base', world.base, '--settle', '200', ...args], { encoding: 'utf8' });
+    assert.equal(run.status, 0, run.stdout + run.stderr);
+  }
+}
+
+async function forms(state) {
+  const page = await member(state);
+  await page.goto(`${world.base}/projects/${world.owner.project}/new-check`);
+  await page.getByLabel('Name').fill('By hand');
+  await page.getByLabel('Cron', { exact: true }).check();
+  await page.getByLabel('Cron expression').fill('15 3 * * 1-5');
+  await page.getByLabel('Time zone').fill('Europe/Riga');
+  await page.getByRole('button', { name: 'Show again' }).click();
+  assert.match(await page.locator('.words').innerText(), /weekday at 03:15/);
+  assert.equal(await page.locator('.when li').count(), 5);
+  await page.getByLabel('Grace', { exact: true }).fill('ten');
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /One field needs mending/);
+  assert.equal(await page.getByLabel('Name').inputValue(), 'By hand');
+  await page.getByLabel('Grace', { exact: true }).fill('10');
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'By hand');
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Tags').fill('one two');
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.equal(await page.locator('.head .tag').count(), 2);
+  await page.context().close();
+}
+
+async function conflict(state, uuid) {
+  const [one, two] = [await member(state), await member(state)];
+  for (const page of [one, two]) await page.goto(`${world.base}/checks/${uuid}/edit`);
+  for (const [page, name] of [[one, 'First'], [two, 'Second']]) {
+    await page.getByLabel('Name').fill(name);
+    await page.getByRole('button', { name: 'Save' }).click();
+  }
+  const said = await two.getByRole('alert').innerText();
+  assert.match(said, /Somebody saved this check while you were editing/);
+  assert.match(said, /First/);
+  assert.match(said, /Second/);
+  assert.equal((await api(world, 'GET', `checks/${uuid}`)).name, 'First');
+  await two.getByRole('button', { name: 'Save' }).click();
+  assert.equal((await api(world, 'GET', `checks/${uuid}`)).name, 'Second');
+  for (const page of [one, two]) await page.context().close();
+}
+
+async function undo(state, uuid) {
+  const page = await member(state);
+  await page.goto(`${world.base}/checks/${uuid}`);
+  await page.getByText('More', { exact: true }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  assert.equal((await fetch(`${world.base}/ping/${uuid}`)).status, 404);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  assert.equal((await api(world, 'GET', `checks/${uuid}`)).status, 'paused');
+  await page.context().close();
+}
+
+async function keyboard(state) {
+  const page = await member(state);
+  await page.goto(`${world.base}/projects/${world.owner.project}`);
+  await page.keyboard.press('Tab');
+  assert.equal(await page.locator(':focus').innerText(), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  const reached = new Set();
+  for (let presses = 0; presses < 80; presses++) {
+    await page.keyboard.press('Tab');
+    const name = await page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.innerText ?? '');
+    if (name.length < 200) reached.add(name.trim());
+  }
+  for (const name of ['New check', 'Select Search index', 'Dump of the main database', 'Apply']) {
+    assert.ok(reached.has(name), `${name} is reached: ${[...reached].join(' | ')}`);
+  }
+  await page.context().close();
+}
+
+async function awkward(state, uuid) {
+  const page = await member(state, { javaScriptEnabled: true });
+  let alerts = 0;
+  page.on('dialog', dialog => { alerts++; dialog.dismiss(); });
+  for (const address of [`/projects/${world.owner.project}`, `/checks/${uuid}`, `/checks/${uuid}/edit`, `/checks/${uuid}/log/1`]) {
+    await page.goto(world.base + address);
+    assert.equal(await page.locator('main b:text("x"), main i:text("tag"), main script').count(), 0, address);
+  }
+  assert.equal(await page.goto(`${world.base}/checks/${uuid}/edit`).then(() => page.getByLabel('Name').inputValue()), AWKWARD);
+  assert.equal(alerts, 0);
+  await page.context().close();
+}
