@@ -163,7 +163,7 @@ mod tests {
             (NOW - Span::minutes(20), "20 min ago"),
             (NOW - Span::hours(3), "3 h ago"),
             (NOW - Span::hours(25), "yesterday 03:12"),
-            (NOW - Span::hours(24 * 5 + 4), "20 March 23:12"),
+            (NOW - Span::hours(24 * 5 + 4), "21 March 00:12"),
             (NOW - Span::hours(24 * 100), "16 December 2025 04:12"),
             (NOW + Span::hours(5), "in 5 h"),
             (NOW + Span::hours(24), "tomorrow 04:12"),
