@@ -4,6 +4,7 @@
 //! something), 2 the command line itself is wrong.
 
 mod account;
+mod demo;
 mod doctor;
 
 pub use doctor::examine;
@@ -53,6 +54,12 @@ pub enum Command {
         /// The file to write; it must not exist. SQLite: a database. PostgreSQL: a `pg_dump` archive.
         file: PathBuf,
     },
+    /// Fill a new database with a month of made-up jobs, for a look around.
+    Demo {
+        /// Whose account it becomes; no mail is sent while it is filled.
+        #[arg(long, default_value = "demo@example.org")]
+        email: String,
+    },
     /// Compare stored counters with the rows they count.
     Doctor,
 }
@@ -87,6 +94,7 @@ async fn dispatch(command: Command, settings: Settings) -> Result<ExitCode, Fail
             say(&format!("wrote {}", file.display()));
             Ok(ExitCode::SUCCESS)
         }
+        Command::Demo { email } => demo::run(&settings, &email).await,
         Command::Doctor => doctor::run(&open(&settings).await?).await,
     }
 }

@@ -1,0 +1,191 @@
+//! A believable month of jobs: what `flatline demo` plays into a new database, for trying Flatline and for pictures.
+//!
+//! Pure: [`events`] says what the jobs of [`cast`] sent in the thirty days before an instant, in order of time, and
+//! the same for the same instant. It decides nothing about status: the player hands the pings to `pings` and lets
+//! `sweep` judge the silence, so a demonstration shows what would have happened.
+
+pub mod cast;
+mod output;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::checks::{Gap, Settings, Signal};
+use crate::time::{Span, Time};
+pub use cast::{Fate, JOBS, Job};
+pub use output::body;
+
+/// How far back the month begins.
+pub const LENGTH: Span = Span::hours(30 * 24);
+/// The outage of ours within it: pings of that time are lost.
+const OUTAGE_BEFORE_END: Span = Span::hours(9 * 24 + 5);
+const OUTAGE_LENGTH: Span = Span::minutes(100);
+/// How long checks of [`Fate::Paused`] have been paused at the end.
+pub const PAUSED_FOR: Span = Span::hours(20);
+const SEED: u64 = 2026;
+
+/// One message of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub at: Time,
+    /// Its place in [`JOBS`].
+    pub job: usize,
+    pub signal: Signal,
+    pub exit_status: Option<u8>,
+}
+
+/// The outage of ours in the month before `now`.
+pub fn outage(now: Time) -> Gap {
+    let started_at = now - OUTAGE_BEFORE_END;
+    Gap { started_at, ended_at: started_at + OUTAGE_LENGTH }
+}
+
+/// What all jobs sent in the month before `now` while it could be taken, in order of time.
+pub fn events(now: Time) -> Vec<Event> {
+    let outage = outage(now);
+    let mut events = Vec::new();
+    for (index, job) in JOBS.iter().enumerate() {
+        let mut rng = StdRng::seed_from_u64(SEED + index as u64);
+        let mut play = Play { job, index, now, rng: &mut rng, events: &mut events };
+        play.month();
+    }
+    events.retain(|event| event.at <= now && !(outage.started_at..outage.ended_at).contains(&event.at));
+    events.sort_by_key(|event| (event.at, event.job));
+    events
+}
+
+/// One job's month as it is made up.
+struct Play<'a> {
+    job: &'a Job,
+    index: usize,
+    now: Time,
+    rng: &'a mut StdRng,
+    events: &'a mut Vec<Event>,
+}
+
+impl Play<'_> {
+    fn month(&mut self) {
+        let Ok(schedule) = self.job.settings().schedule() else { return };
+        let start = self.now - LENGTH;
+        let last = match self.job.fate {
+            Fate::Unpinged => start,
+            Fate::Paused => self.now - PAUSED_FOR,
+            Fate::SilentFor(span) | Fate::HangsFor(span) | Fate::RunsFor(span) => self.now - span,
+            _ => self.now,
+        };
+        let first = start + Span::minutes(self.rng.random_range(0..60));
+        let mut slots = 0;
+        for slot in schedule.slots(first).take_while(|slot| *slot <= last) {
+            self.run(slot, slots);
+            slots += 1;
+        }
+        if let Fate::HangsFor(_) | Fate::RunsFor(_) = self.job.fate {
+            self.push(last, Signal::Start, None);
+        }
+    }
+
+    /// The `count`th run, expected at `slot`.
+    fn run(&mut self, slot: Time, count: u32) {
+        let begun = slot + Span::seconds(self.rng.random_range(0..self.job.lateness_seconds()));
+        let length = self.length(slot);
+        if length > Span::ZERO {
+            self.push(begun, Signal::Start, None);
+        }
+        let failed = self.fails(slot, count);
+        let signal = if failed { Signal::Fail } else { Signal::Success };
+        let exit_status = (length > Span::ZERO).then_some(u8::from(failed));
+        if !self.is_skipped(slot) {
+            self.push(begun + length, signal, exit_status);
+        }
+    }
+
+    /// About the job's usual length: a quarter less up to half as much again, and growing where that is its fate.
+    fn length(&mut self, slot: Time) -> Span {
+        let usual = self.job.takes_seconds * 1000;
+        let spread = usual * self.rng.random_range(75..150) / 100;
+        let grown = match self.job.fate {
+            Fate::Slows => spread + spread * (LENGTH - (self.now - slot)).0 / LENGTH.0,
+            _ => spread,
+        };
+        Span::millis(grown)
+    }
+
+    fn fails(&mut self, slot: Time, count: u32) -> bool {
+        match self.job.fate {
+            Fate::Fails { one_in } => self.rng.random_range(0..one_in) == 0,
+            Fate::FailsFor(span) => slot > self.now - span,
+            Fate::Flaps => self.is_in_trouble(slot) && count % 2 == 0,
+            _ => false,
+        }
+    }
+
+    /// Whether nothing was heard of this run.
+    fn is_skipped(&mut self, slot: Time) -> bool {
+        match self.job.fate {
+            Fate::Misses { one_in } => self.rng.random_range(0..one_in) == 0,
+            Fate::AwayFor { from, length } => {
+                (self.now - from..self.now - from + length).contains(&slot)
+            }
+            _ => false,
+        }
+    }
+
+    /// Six hours on each of two days, a week ago and two weeks ago.
+    fn is_in_trouble(&self, slot: Time) -> bool {
+        [Span::hours(7 * 24), Span::hours(15 * 24)]
+            .into_iter()
+            .any(|ago| (self.now - ago..self.now - ago + Span::hours(6)).contains(&slot))
+    }
+
+    fn push(&mut self, at: Time, signal: Signal, exit_status: Option<u8>) {
+        self.events.push(Event { at, job: self.index, signal, exit_status });
+    }
+}
+
+impl Job {
+    /// The settings of its check.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings {
+            name: self.name.to_owned(),
+            slug: crate::demo::cast::slug(self.name),
+            tags: self.tags.to_owned(),
+            description: self.note.to_owned(),
+            grace_ms: Span::minutes(self.grace_minutes),
+            ..Settings::default()
+        };
+        self.when.write_to(&mut settings);
+        settings
+    }
+
+    fn lateness_seconds(&self) -> i64 {
+        (self.grace_minutes * 60 / 10).clamp(2, 90)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_is_the_same_each_time_and_in_order() {
+        let now = Time::parse("2026-03-26T03:12:00Z").unwrap();
+        let first = events(now);
+        assert_eq!(first, events(now));
+        assert!(first.is_sorted_by_key(|event| event.at));
+        assert!(first.len() > 10_000, "{}", first.len());
+        let lost = outage(now);
+        assert!(!first.iter().any(|event| (lost.started_at..lost.ended_at).contains(&event.at)));
+        assert!(first.iter().all(|event| (now - LENGTH..=now).contains(&event.at)));
+    }
+
+    #[test]
+    fn there_are_sixty_jobs_with_names_of_their_own_and_schedules_that_run() {
+        let mut names: Vec<&str> = JOBS.iter().map(|job| job.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((JOBS.len(), names.len()), (60, 60));
+        for job in JOBS {
+            assert!(!job.settings().schedule().unwrap().never_runs(), "{}", job.name);
+        }
+    }
+}
