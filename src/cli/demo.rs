@@ -1,4 +1,4 @@
-//! `flatline demo`: a month of made-up jobs, played into a new database in a minute.
+//! `flatline demo`: a month of made-up jobs, played into a new database.
 //!
 //! The pings of [`crate::demo`] are recorded and their silences swept by the same functions as in service, five minutes
 //! of the month at a time, so what the pages show is what would have happened. Only sending is pretended. A database
@@ -17,7 +17,7 @@ use crate::alerts::{self, NewChannel};
 use crate::checks::{self, Check, Created};
 use crate::config::Settings;
 use crate::db::{self, Db, WriteTx};
-use crate::demo::{self, Event, Fate, JOBS};
+use crate::demo::{self, DAY, Days, Event, Fate, JOBS};
 use crate::error::{Error, Result};
 use crate::id;
 use crate::mail::Address;
@@ -29,7 +29,6 @@ use crate::time::{Clock, Span, Time};
 use crate::{pause, sweep::store as gaps};
 
 const STEP: Span = Span::minutes(5);
-const DAY: Span = Span::hours(24);
 const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
 /// A channel that has stopped working, told of what carries this tag.
 const BROKEN_CHANNEL: &str = "https://chat.example.org/hooks/old-room";
@@ -42,7 +41,7 @@ struct Stage {
     broken_channel: i64,
 }
 
-pub async fn run(settings: &Settings, email: &str) -> std::result::Result<ExitCode, Failure> {
+pub async fn run(settings: &Settings, email: &str, days: u16) -> std::result::Result<ExitCode, Failure> {
     let email = Address::parse(&email.to_lowercase())?;
     let db = open(settings).await?;
     let now = Clock::System.now();
@@ -53,17 +52,18 @@ pub async fn run(settings: &Settings, email: &str) -> std::result::Result<ExitCo
             settings.database_url
         )));
     }
-    let events = demo::events(now);
-    let token = play(&db, settings, &email, &events, now).await?;
-    say(&format!("{} checks, {} pings in 30 days", JOBS.len(), events.len()));
+    let span = Days::before(now, days);
+    let events = span.events();
+    let token = play(&db, settings, &email, span, &events).await?;
+    say(&format!("{} checks, {} pings in {days} days", JOBS.len(), events.len()));
     say("start         flatline serve, within a few minutes: from now on nothing pings");
     say(&format!("sign in once  {}/sign-in/{token}", settings.site_url));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Plays the month and returns the token of a link that signs in.
-async fn play(db: &Db, settings: &Settings, email: &Address, events: &[Event], now: Time) -> Result<String> {
-    let start = now - demo::LENGTH;
+async fn play(db: &Db, settings: &Settings, email: &Address, days: Days, events: &[Event]) -> Result<String> {
+    let Days { starts_at: start, ends_at: now } = days;
     let applicant = Applicant { email: email.clone(), password_hash: None, plan: None, may_operate: true };
     let (stage, user_id) = db::write!(db, |tx| {
         let new = signup::sign_up(tx, &settings.plans, &settings.default_plan, &applicant, start).await?;
@@ -74,9 +74,9 @@ async fn play(db: &Db, settings: &Settings, email: &Address, events: &[Event], n
     while from < now {
         let until = (from + DAY).min(now);
         let (today, later) = rest.split_at(rest.partition_point(|event| event.at <= until));
-        db::write!(db, |tx| play_day(tx, settings, &stage, today, (from, until), now).await)?;
+        db::write!(db, |tx| play_day(tx, settings, &stage, today, (from, until), days).await)?;
         (rest, from) = (later, until);
-        eprintln!("flatline: day {} of 30", 30 - (now - until).0 / DAY.0);
+        eprintln!("flatline: {} days to go", (now - until).0 / DAY.0);
     }
     db::write!(db, |tx| {
         forget_unseen(tx, now).await?;
@@ -127,16 +127,16 @@ async fn create_hook(tx: &mut WriteTx, project_id: i64, name: &str, url: &str, n
     Ok(alerts::store::create_channel(tx, channel, now).await?.id)
 }
 
-/// Plays what happened after `from`, up to `until`; the month ends at `end`.
+/// Plays what happened after `from`, up to `until`.
 async fn play_day(
     tx: &mut WriteTx,
     settings: &Settings,
     stage: &Stage,
     mut events: &[Event],
     (from, until): (Time, Time),
-    end: Time,
+    days: Days,
 ) -> Result<()> {
-    let outage = demo::outage(end);
+    let outage = days.outage();
     let mut at = from;
     while at < until {
         let before = at;
@@ -151,7 +151,7 @@ async fn play_day(
         if (before..at).contains(&outage.ended_at) {
             gaps::note_gap(tx, outage).await?;
         }
-        if (before..at).contains(&(end - demo::PAUSED_FOR)) {
+        if (before..at).contains(&(days.ends_at - demo::PAUSED_FOR)) {
             pause_some(tx, stage, at).await?;
         }
         sweep_all(tx, at).await?;

@@ -59,6 +59,9 @@ pub enum Command {
         /// Whose account it becomes; no mail is sent while it is filled.
         #[arg(long, default_value = "demo@example.org")]
         email: String,
+        /// How many days are filled.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=90))]
+        days: u16,
     },
     /// Compare stored counters with the rows they count.
     Doctor,
@@ -94,7 +97,7 @@ async fn dispatch(command: Command, settings: Settings) -> Result<ExitCode, Fail
             say(&format!("wrote {}", file.display()));
             Ok(ExitCode::SUCCESS)
         }
-        Command::Demo { email } => demo::run(&settings, &email).await,
+        Command::Demo { email, days } => demo::run(&settings, &email, days).await,
         Command::Doctor => doctor::run(&open(&settings).await?).await,
     }
 }

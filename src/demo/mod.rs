@@ -1,7 +1,7 @@
 //! A believable month of jobs: what `flatline demo` plays into a new database, for trying Flatline and for pictures.
 //!
-//! Pure: [`events`] says what the jobs of [`cast`] sent in the thirty days before an instant, in order of time, and
-//! the same for the same instant. It decides nothing about status: the player hands the pings to `pings` and lets
+//! Pure: [`Days::events`] says what the jobs of [`cast`] sent in the days before an instant, in order of time, and the
+//! same for the same instant. It decides nothing about status: the player hands the pings to `pings` and lets
 //! `sweep` judge the silence, so a demonstration shows what would have happened.
 
 pub mod cast;
@@ -15,9 +15,8 @@ use crate::time::{Span, Time};
 pub use cast::{Fate, JOBS, Job};
 pub use output::body;
 
-/// How far back the month begins.
-pub const LENGTH: Span = Span::hours(30 * 24);
-/// The outage of ours within it: pings of that time are lost.
+pub const DAY: Span = Span::hours(24);
+/// An outage of ours: pings of that time are lost.
 const OUTAGE_BEFORE_END: Span = Span::hours(9 * 24 + 5);
 const OUTAGE_LENGTH: Span = Span::minutes(100);
 /// How long checks of [`Fate::Paused`] have been paused at the end.
@@ -34,50 +33,63 @@ pub struct Event {
     pub exit_status: Option<u8>,
 }
 
-/// The outage of ours in the month before `now`.
-pub fn outage(now: Time) -> Gap {
-    let started_at = now - OUTAGE_BEFORE_END;
-    Gap { started_at, ended_at: started_at + OUTAGE_LENGTH }
+/// The days that are made up: a month, or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Days {
+    pub starts_at: Time,
+    pub ends_at: Time,
 }
 
-/// What all jobs sent in the month before `now` while it could be taken, in order of time.
-pub fn events(now: Time) -> Vec<Event> {
-    let outage = outage(now);
-    let mut events = Vec::new();
-    for (index, job) in JOBS.iter().enumerate() {
-        let mut rng = StdRng::seed_from_u64(SEED + index as u64);
-        let mut play = Play { job, index, now, rng: &mut rng, events: &mut events };
-        play.month();
+impl Days {
+    /// So many days until `now`.
+    pub fn before(now: Time, days: u16) -> Self {
+        Self { starts_at: now - Span::hours(i64::from(days) * 24), ends_at: now }
     }
-    events.retain(|event| event.at <= now && !(outage.started_at..outage.ended_at).contains(&event.at));
-    events.sort_by_key(|event| (event.at, event.job));
-    events
+
+    /// The outage of ours, which may lie before the first day.
+    pub fn outage(self) -> Gap {
+        let started_at = self.ends_at - OUTAGE_BEFORE_END;
+        Gap { started_at, ended_at: started_at + OUTAGE_LENGTH }
+    }
+
+    /// What all jobs sent while it could be taken, in order of time.
+    pub fn events(self) -> Vec<Event> {
+        let outage = self.outage();
+        let mut events = Vec::new();
+        for (index, job) in JOBS.iter().enumerate() {
+            let mut rng = StdRng::seed_from_u64(SEED + index as u64);
+            let mut play = Play { job, index, days: self, rng: &mut rng, events: &mut events };
+            play.all_runs();
+        }
+        let lost = |at| at > self.ends_at || (outage.started_at..outage.ended_at).contains(&at);
+        events.retain(|event| !lost(event.at));
+        events.sort_by_key(|event| (event.at, event.job));
+        events
+    }
 }
 
 /// One job's month as it is made up.
 struct Play<'a> {
     job: &'a Job,
     index: usize,
-    now: Time,
+    days: Days,
     rng: &'a mut StdRng,
     events: &'a mut Vec<Event>,
 }
 
 impl Play<'_> {
-    fn month(&mut self) {
+    fn all_runs(&mut self) {
         let Ok(schedule) = self.job.settings().schedule() else { return };
-        let start = self.now - LENGTH;
+        let Days { starts_at: start, ends_at: end } = self.days;
         let last = match self.job.fate {
             Fate::Unpinged => start,
-            Fate::Paused => self.now - PAUSED_FOR,
-            Fate::SilentFor(span) | Fate::HangsFor(span) | Fate::RunsFor(span) => self.now - span,
-            _ => self.now,
+            Fate::Paused => end - PAUSED_FOR,
+            Fate::SilentFor(span) | Fate::HangsFor(span) | Fate::RunsFor(span) => end - span,
+            _ => end,
         };
         let first = start + Span::minutes(self.rng.random_range(0..60));
-        let mut slots = 0;
-        for slot in schedule.slots(first).take_while(|slot| *slot <= last) {
-            self.run(slot, slots);
-            slots += 1;
+        for (count, slot) in schedule.slots(first).take_while(|slot| *slot <= last).enumerate() {
+            self.run(slot, count);
         }
         if let Fate::HangsFor(_) | Fate::RunsFor(_) = self.job.fate {
             self.push(last, Signal::Start, None);
@@ -85,18 +97,18 @@ impl Play<'_> {
     }
 
     /// The `count`th run, expected at `slot`.
-    fn run(&mut self, slot: Time, count: u32) {
+    fn run(&mut self, slot: Time, count: usize) {
         let begun = slot + Span::seconds(self.rng.random_range(0..self.job.lateness_seconds()));
-        let length = self.length(slot);
+        let (length, failed) = (self.length(slot), self.fails(slot, count));
+        if self.is_missed(slot) {
+            return;
+        }
         if length > Span::ZERO {
             self.push(begun, Signal::Start, None);
         }
-        let failed = self.fails(slot, count);
         let signal = if failed { Signal::Fail } else { Signal::Success };
         let exit_status = (length > Span::ZERO).then_some(u8::from(failed));
-        if !self.is_skipped(slot) {
-            self.push(begun + length, signal, exit_status);
-        }
+        self.push(begun + length, signal, exit_status);
     }
 
     /// About the job's usual length: a quarter less up to half as much again, and growing where that is its fate.
@@ -104,27 +116,27 @@ impl Play<'_> {
         let usual = self.job.takes_seconds * 1000;
         let spread = usual * self.rng.random_range(75..150) / 100;
         let grown = match self.job.fate {
-            Fate::Slows => spread + spread * (LENGTH - (self.now - slot)).0 / LENGTH.0,
+            Fate::Slows => spread + spread * (slot - self.days.starts_at).0 / (30 * DAY.0),
             _ => spread,
         };
         Span::millis(grown)
     }
 
-    fn fails(&mut self, slot: Time, count: u32) -> bool {
+    fn fails(&mut self, slot: Time, count: usize) -> bool {
         match self.job.fate {
             Fate::Fails { one_in } => self.rng.random_range(0..one_in) == 0,
-            Fate::FailsFor(span) => slot > self.now - span,
-            Fate::Flaps => self.is_in_trouble(slot) && count % 2 == 0,
+            Fate::FailsFor(span) => slot > self.days.ends_at - span,
+            Fate::Flaps => self.is_in_trouble(slot) && count.is_multiple_of(2),
             _ => false,
         }
     }
 
     /// Whether nothing was heard of this run.
-    fn is_skipped(&mut self, slot: Time) -> bool {
+    fn is_missed(&mut self, slot: Time) -> bool {
         match self.job.fate {
             Fate::Misses { one_in } => self.rng.random_range(0..one_in) == 0,
             Fate::AwayFor { from, length } => {
-                (self.now - from..self.now - from + length).contains(&slot)
+                (self.days.ends_at - from..self.days.ends_at - from + length).contains(&slot)
             }
             _ => false,
         }
@@ -134,7 +146,7 @@ impl Play<'_> {
     fn is_in_trouble(&self, slot: Time) -> bool {
         [Span::hours(7 * 24), Span::hours(15 * 24)]
             .into_iter()
-            .any(|ago| (self.now - ago..self.now - ago + Span::hours(6)).contains(&slot))
+            .any(|ago| (self.days.ends_at - ago..self.days.ends_at - ago + Span::hours(6)).contains(&slot))
     }
 
     fn push(&mut self, at: Time, signal: Signal, exit_status: Option<u8>) {
@@ -169,13 +181,14 @@ mod tests {
     #[test]
     fn a_month_is_the_same_each_time_and_in_order() {
         let now = Time::parse("2026-03-26T03:12:00Z").unwrap();
-        let first = events(now);
-        assert_eq!(first, events(now));
+        let days = Days::before(now, 30);
+        let first = days.events();
+        assert_eq!(first, days.events());
         assert!(first.is_sorted_by_key(|event| event.at));
         assert!(first.len() > 10_000, "{}", first.len());
-        let lost = outage(now);
+        let lost = days.outage();
         assert!(!first.iter().any(|event| (lost.started_at..lost.ended_at).contains(&event.at)));
-        assert!(first.iter().all(|event| (now - LENGTH..=now).contains(&event.at)));
+        assert!(first.iter().all(|event| (days.starts_at..=now).contains(&event.at)));
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub fn body(event: &Event) -> String {
         Prints::Web if failed => "HTTP 502 after 10.0 s: upstream closed the connection\n".to_owned(),
         Prints::Web => format!("HTTP 200 in {} ms\n", 40 + n),
         Prints::Rows if failed => {
-            format!("\u{1b}[31mERROR\u{1b}[0m row {n}: amount is not a number: \"12,5O\"\n1 error, nothing was written\n")
+            format!(
+                "\u{1b}[31mERROR\u{1b}[0m row {n}: amount is not a number: \"12,5O\"\n1 error, nothing was written\n"
+            )
         }
         Prints::Rows => format!("read {} rows, wrote {}, skipped {}\n", 9_000 + n, 8_990 + n, 10),
     }
