@@ -17,8 +17,10 @@ pub use output::body;
 
 pub const DAY: Span = Span::hours(24);
 /// An outage of ours: pings of that time are lost.
-const OUTAGE_BEFORE_END: Span = Span::hours(9 * 24 + 5);
-const OUTAGE_LENGTH: Span = Span::minutes(100);
+const OUTAGE_DAYS_BEFORE_END: i64 = 9;
+/// From midnight UTC; the nightly jobs of an office in Europe run then.
+const OUTAGE_TIME_OF_DAY: Span = Span::minutes(20);
+const OUTAGE_LENGTH: Span = Span::minutes(140);
 /// How long checks of [`Fate::Paused`] have been paused at the end.
 pub const PAUSED_FOR: Span = Span::hours(20);
 const SEED: u64 = 2026;
@@ -48,7 +50,8 @@ impl Days {
 
     /// The outage of ours, which may lie before the first day.
     pub fn outage(self) -> Gap {
-        let started_at = self.ends_at - OUTAGE_BEFORE_END;
+        let day = self.ends_at.0.div_euclid(DAY.0) - OUTAGE_DAYS_BEFORE_END;
+        let started_at = Time(day * DAY.0) + OUTAGE_TIME_OF_DAY;
         Gap { started_at, ended_at: started_at + OUTAGE_LENGTH }
     }
 
