@@ -16,6 +16,7 @@ pub mod db;
 pub mod error;
 pub mod http;
 pub mod id;
+pub mod import;
 pub mod jobs;
 pub mod mail;
 pub mod metrics;

@@ -10,6 +10,7 @@ mod deliveries;
 mod floor;
 mod heart;
 mod house;
+mod import;
 mod input;
 mod layering;
 mod limits;
