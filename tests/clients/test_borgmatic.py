@@ -48,7 +48,7 @@ def test_a_backup_tells_its_start_its_end_and_its_log(flatline, place):
     before = len(flatline.log(uuid))
     made = run(place, url, "create", "--stats")
     assert made.returncode == 0, made.stderr
-    assert flatline.log(uuid)[before:] == ["start", "success"]
+    assert flatline.log(uuid)[before:] == ["start", "log", "success"]
     assert flatline.status(uuid) == "up"
     assert "Creating archive" in flatline.last_body(uuid)
     assert {ping["ua"] for ping in flatline.pings(uuid)} == {"borgmatic"}
@@ -61,7 +61,7 @@ def test_a_backup_that_fails_is_down_with_the_reason(flatline, place):
     shutil.rmtree(place / "repository")
     failed = run(place, url, "create")
     assert failed.returncode != 0
-    assert flatline.log(uuid)[-2:] == ["start", "fail"]
+    assert flatline.log(uuid)[-3:] == ["start", "log", "fail"]
     assert flatline.status(uuid) == "down"
     assert str(place / "repository") in flatline.last_body(uuid)
 
