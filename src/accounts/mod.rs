@@ -5,7 +5,7 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`) and from `removal` (undoing a deletion);
+//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`) and from `removal` (undoing one);
 //! [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits/races.rs` walks
 //! those that make a check.
 

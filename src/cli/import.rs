@@ -31,7 +31,7 @@ pub enum Command {
     /// they sign in here with accounts of their own. What was brought before is left as it is, so it can be run again.
     /// Nobody is alerted by a move; a check that is overdue by then is expected anew.
     /// Reading a database of PostgreSQL or MySQL is not possible: use --url.
-    Healthchecks(Healthchecks),
+    Healthchecks(Box<Healthchecks>),
 }
 
 #[derive(Debug, Args)]

@@ -140,8 +140,8 @@ on_both! {
         ] {
             assert_eq!(world.client.send("GET", &path, &[], Vec::new()).await.status, status, "{path}");
         }
-        let etl = format!("/badge/e3f62517-c945-40d6-b430-0fbe2d/kF9_db2m/etl.json");
-        assert_eq!(world.client.send("GET", &etl, &[], Vec::new()).await.json()["status"], "down");
+        let etl = "/badge/e3f62517-c945-40d6-b430-0fbe2d/kF9_db2m/etl.json";
+        assert_eq!(world.client.send("GET", etl, &[], Vec::new()).await.json()["status"], "down");
         for row in &rows {
             assert_eq!(world.client.ping(&uuid(&row["code"]), "/log").await.status, 200, "{}", row["name"]);
         }
