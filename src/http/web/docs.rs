@@ -123,7 +123,7 @@ async fn show_topic(
     let Reader { is_signed_in, check } = db::read!(app.db, |tx| reader(tx, visitor, asked, now).await)?;
     let ping_url = match &check {
         Some(check) => format!("{}/{}", app.urls.ping, check.uuid),
-        None => format!("{}/your-check's-uuid", app.urls.ping),
+        None => format!("{}/your-checks-uuid", app.urls.ping),
     };
     let addresses = [("PING_URL", &ping_url), ("PING_BASE", &app.urls.ping), ("SITE_URL", &app.urls.site)];
     let docs = Docs {
