@@ -19,6 +19,7 @@ pub mod id;
 pub mod jobs;
 pub mod mail;
 pub mod metrics;
+pub mod moving;
 pub mod net;
 pub mod pause;
 pub mod pings;

@@ -2,24 +2,29 @@
 //!
 //! A deleted check is gone for everybody at once, with its log, flips and deliveries kept aside for [`UNDO_LIFE`];
 //! until then it can be brought back as it was, if the plan still has room for it. Then it is deleted for good.
+//!
+//! A closed account is gone for everybody at once too, and nothing brings it back; its rows, which may be millions, are
+//! cleared away in small pieces afterwards, so that pings need not wait for it.
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, User};
 use crate::checks;
 use crate::config::Plan;
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
 
+/// Checks, with logs of thousands of rows, that one transaction deletes for good.
+const PURGE_BATCH: i64 = 5;
 /// How long a deletion can be undone.
 pub const UNDO_LIFE: Span = Span::hours(1);
 
 /// Deletes a check and gives its place back. The account row is taken first.
 ///
 /// # Errors
-/// [`Error::Outdated`] if it is no longer that account's; then nothing is given back.
+/// [`Error::Outdated`] if it is no longer in that project; then nothing is given back.
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check, now: Time) -> Result<()> {
     accounts::give_back_check(tx, check.account_id).await?;
-    let deleted = checks::store::delete(tx, check.id, check.account_id, now).await?;
+    let deleted = checks::store::delete(tx, check, now).await?;
     if deleted { Ok(()) } else { Err(Error::Outdated) }
 }
 
@@ -61,10 +66,32 @@ pub async fn restore_checks(
     Ok(ids.len())
 }
 
-/// Deletes for good what can no longer be brought back; returns how many checks.
+/// Closes the account of a user whose row is locked, with its projects, checks and keys, and ends the user's
+/// memberships elsewhere.
+///
+/// # Errors
+/// [`Error::Invalid`] if the account runs the instance, [`Error::NotFound`] if it is closed.
+pub async fn close_account(tx: &mut WriteTx, user: &User, now: Time) -> Result<()> {
+    let account_id = user.account_id;
+    if !accounts::store::close_account(tx, account_id, now).await? {
+        return Err(Error::NotFound);
+    }
+    let instance = accounts::store::lock_instance(tx).await?;
+    if instance.is_some_and(|instance| instance.operator_id == Some(account_id)) {
+        return Err(Error::invalid("This account runs the instance, so it cannot be deleted."));
+    }
+    accounts::store::drop_ways_in(tx, account_id, user.id).await?;
+    checks::store::close(tx, account_id, Time(0)).await
+}
+
+/// Deletes for good a few of the checks that can no longer be brought back, and closed accounts that are empty;
+/// returns how much it was. To be asked again until it is nothing.
 ///
 /// # Errors
 /// The database's.
 pub async fn purge(tx: &mut WriteTx, now: Time) -> Result<u64> {
-    checks::store::purge(tx, now - UNDO_LIFE).await
+    match checks::store::purge(tx, now - UNDO_LIFE, PURGE_BATCH).await? {
+        0 => accounts::store::clear_closed(tx).await,
+        purged => Ok(purged),
+    }
 }

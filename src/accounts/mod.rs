@@ -5,11 +5,13 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy) and from `removal` (undoing a deletion);
-//! [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits/races.rs` walks
+//! API's create, also with `unique`; `create=1`; the page's form and copy), from `removal` (undoing a deletion) and from
+//! `moving` (to another account); [`give_back_check`] from `checks::find_or_create`, `removal` (deleting) and `moving`. `tests/it/limits/races.rs` walks
 //! those that make a check.
 
+pub mod emails;
 pub mod password;
+pub mod second_factor;
 pub mod sessions;
 pub mod store;
 

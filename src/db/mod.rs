@@ -13,7 +13,7 @@ mod scope;
 mod statement;
 mod text;
 
-pub use classify::{Fault, fault};
+pub use classify::{Fault, fault, is_taken};
 pub use inspect::{create_schema, pretend_newer};
 pub use open::{OpenError, Url};
 pub use scope::WRITE_ATTEMPTS;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use super::WebFailure;
+use crate::accounts::second_factor::Code;
 use crate::app::App;
 use crate::rate::Verdict;
 
@@ -13,6 +14,10 @@ pub enum Attempt<'a> {
     Password { email: &'a str },
     /// A letter with a sign-in link, to an address.
     Letter { email: &'a str },
+    /// A letter that asks an address whether it is its reader's.
+    Verification { email: &'a str },
+    /// A code of the second factor, for a user.
+    Code { user_id: i64, code: &'a Code },
     /// A new account.
     Account,
 }
@@ -26,6 +31,9 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
     let chain = match attempt {
         Attempt::Password { email } => app.rates.sign_in(email, from),
         Attempt::Letter { email } => app.rates.magic_link(email, from),
+        Attempt::Verification { email } => app.rates.verification_mail(email),
+        Attempt::Code { user_id, code: Code::Totp(_) } => app.rates.second_factor(user_id, from),
+        Attempt::Code { code: Code::Recovery(_), .. } => app.rates.recovery_code(from),
         Attempt::Account => app.rates.sign_up(from),
     };
     match chain.spend(&app.db, now).await? {

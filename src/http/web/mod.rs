@@ -15,9 +15,11 @@ mod home;
 mod limits;
 mod links;
 mod mark;
+mod qr;
 mod shell;
 mod shown;
 mod sign_in;
+mod sign_in_code;
 mod sign_in_link;
 mod sign_up;
 mod visitor;
@@ -46,15 +48,11 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/sign-in/code", get(sign_in_code::show).post(sign_in_code::submit))
         .route("/sign-in/{token}", get(sign_in_link::show).post(sign_in_link::redeem))
         .route("/sign-up", get(sign_up::show).post(sign_up::submit))
         .route("/sign-up/{token}", get(sign_up::show_link).post(sign_up::redeem))
         .route("/sign-out", post(sign_in::sign_out))
-        .route("/account", get(account::show))
-        .route("/account/password", post(account::set_password))
-        .route("/account/zone", post(account::set_zone))
-        .route("/account/sessions/{session}/end", post(account::end_session))
-        .route("/account/sessions/end-others", post(account::end_other_sessions))
         .route("/projects/{project}", get(checks::show))
         .route("/projects/{project}/bulk", post(checks::change))
         .route("/projects/{project}/restore", post(checks::restore))
@@ -63,11 +61,13 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/pause", post(check::pause))
         .route("/checks/{check}/resume", post(check::resume))
         .route("/checks/{check}/copy", post(check::copy))
+        .route("/checks/{check}/move", get(check::moving::show).post(check::moving::carry_out))
         .route("/checks/{check}/delete", post(check::delete))
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
         .route("/static/{file}", get(assets::serve))
+        .merge(account::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }

@@ -3,6 +3,7 @@
 mod body;
 mod deeds;
 mod log;
+pub mod moving;
 mod output;
 mod plot;
 mod verdict;
