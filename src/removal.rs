@@ -1,7 +1,10 @@
 //! Removing things, giving back what the plan counted, and bringing them back.
 //!
 //! A deleted check is gone for everybody at once, with its log, flips and deliveries kept aside for [`UNDO_LIFE`];
-//! until then it can be brought back as it was, if the plan still has room for it. Then it is deleted for good.
+//! until then it can be brought back as it was, if the plan still has room for it. Then it is deleted for good. A
+//! project goes the same way with all its checks: its keys open nothing and its pages are not there meanwhile.
+
+use uuid::Uuid;
 
 use crate::accounts::{self, Account};
 use crate::checks;
@@ -40,16 +43,26 @@ pub async fn restore_checks(
     if ids.is_empty() || deleted_at + UNDO_LIFE <= now {
         return Err(Error::NotFound);
     }
-    for _ in &ids {
-        if accounts::take_check(tx, account).await?.is_none() {
-            let Plan { name, checks, .. } = &account.plan;
-            let limit = checks.unwrap_or(i64::MAX);
-            return Err(Error::invalid(format!(
-                "The plan {name} has room for {limit} checks, and they are used. Nothing was brought back."
-            )));
-        }
+    take_room(tx, account, ids.len()).await?;
+    accounts::lock_project_of(tx, account.id, project_id).await?;
+    bring_back(tx, account, &ids, deleted_at).await?;
+    Ok(ids.len())
+}
+
+/// Takes the places of checks that are to come back.
+async fn take_room(tx: &mut WriteTx, account: &Account, checks: usize) -> Result<()> {
+    if accounts::take_checks(tx, account, i64::try_from(checks).unwrap_or(i64::MAX)).await? {
+        return Ok(());
     }
-    for id in &ids {
+    let Plan { name, checks, .. } = &account.plan;
+    let limit = checks.unwrap_or(i64::MAX);
+    Err(Error::invalid(format!(
+        "The plan {name} has room for {limit} checks, and they are used. Nothing was brought back."
+    )))
+}
+
+async fn bring_back(tx: &mut WriteTx, account: &Account, ids: &[i64], deleted_at: Time) -> Result<()> {
+    for id in ids {
         let check =
             checks::store::restore(tx, *id, deleted_at, account.plan.floor).await?.ok_or(Error::NotFound)?;
         let mut state = check.state.clone();
@@ -58,7 +71,37 @@ pub async fn restore_checks(
             return Err(Error::internal("a locked row changed"));
         }
     }
-    Ok(ids.len())
+    Ok(())
+}
+
+/// Deletes a project of an account with its checks, and gives their places back; returns how many. The account row is
+/// taken first, then the project's, then its checks'.
+///
+/// # Errors
+/// [`Error::Outdated`] if the project is gone or another account's by now; then nothing is given back.
+pub async fn delete_project(tx: &mut WriteTx, account_id: i64, project_id: i64, now: Time) -> Result<u64> {
+    accounts::store::lock_account(tx, account_id).await?.ok_or(Error::NotFound)?;
+    if !accounts::projects::store::delete(tx, project_id, account_id, now).await? {
+        return Err(Error::Outdated);
+    }
+    let deleted = checks::holdings::store::delete_all(tx, project_id, now).await?;
+    accounts::store::give_back_checks(tx, account_id, deleted.cast_signed()).await?;
+    Ok(deleted)
+}
+
+/// Brings a project of an account back, with the checks that were deleted with it.
+///
+/// # Errors
+/// As for [`restore_checks`].
+pub async fn restore_project(tx: &mut WriteTx, account: &Account, project: Uuid, now: Time) -> Result<()> {
+    let found = accounts::projects::store::find_deleted(tx, project, account.id).await?;
+    let deleted = found.filter(|deleted| now < deleted.deleted_at + UNDO_LIFE).ok_or(Error::NotFound)?;
+    let ids = checks::store::list_deleted(tx, deleted.id, deleted.deleted_at).await?;
+    take_room(tx, account, ids.len()).await?;
+    if !accounts::projects::store::restore(tx, deleted.id, account.id, deleted.deleted_at).await? {
+        return Err(Error::NotFound);
+    }
+    bring_back(tx, account, &ids, deleted.deleted_at).await
 }
 
 /// Deletes for good what can no longer be brought back; returns how many checks.
@@ -66,5 +109,7 @@ pub async fn restore_checks(
 /// # Errors
 /// The database's.
 pub async fn purge(tx: &mut WriteTx, now: Time) -> Result<u64> {
-    checks::store::purge(tx, now - UNDO_LIFE).await
+    let purged = checks::store::purge(tx, now - UNDO_LIFE).await?;
+    accounts::projects::store::purge(tx, now - UNDO_LIFE).await?;
+    Ok(purged)
 }

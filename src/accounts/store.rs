@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month};
+use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month, projects};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
 use crate::time::{CLOCK_SLACK, Time};
@@ -28,6 +28,15 @@ statements! {
         "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3";
     /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
     GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
+    /// Count limit: takes several checks at once, all or none. Zero rows: there is no room for all of them, or the
+    /// plan is no longer the one given.
+    TAKE_CHECKS =
+        "UPDATE accounts SET checks_used = checks_used + $4 \
+         WHERE id = $1 AND plan = $2 AND checks_used + $4 <= $3";
+    /// Gives several checks back. Zero rows: the account is gone, or its count is wrong already.
+    GIVE_BACK_CHECKS = "UPDATE accounts SET checks_used = checks_used - $2 WHERE id = $1 AND checks_used >= $2";
+    /// Locks the account while it has a plan. Zero rows: it has another one by now, or is gone.
+    PIN_PLAN = "UPDATE accounts SET plan = plan WHERE id = $1 AND plan = $2";
     /// Alert quota: charges one alert of month `$3`, beginning anew in a new one, or where the stored one was
     /// written under a wrong clock (beyond `$5`). Zero rows: the month's alerts are used up, or the plan is no
     /// longer the one given.
@@ -59,21 +68,29 @@ statements! {
     CREATE_PROJECT =
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    FIND_PROJECT = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE id = $1";
-    FIND_PROJECT_BY_UUID = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE uuid = $1";
+    FIND_PROJECT =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE id = $1 AND deleted_at IS NULL";
+    FIND_PROJECT_BY_UUID =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE uuid = $1 AND deleted_at IS NULL";
     FIND_PROJECT_BY_PING_KEY =
-        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE ping_key = $1";
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE ping_key = $1 AND deleted_at IS NULL";
     FIND_PROJECT_BY_BADGE_KEY =
-        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE badge_key = $1";
-    /// One check per slug or `unique`: locks the project after its account, so that whoever looks for a check
-    /// next sees what was made before. Zero rows: it is gone.
-    LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE badge_key = $1 AND deleted_at IS NULL";
+    /// Locks the project after its account and tells whose it is: whoever looks for a check or a member next sees
+    /// what was made before, and what is made now is counted by the right account. Zero rows: it is gone.
+    LOCK_PROJECT =
+        "UPDATE projects SET name = name WHERE id = $1 AND deleted_at IS NULL RETURNING account_id AS id";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
     /// The projects that a user is a member of, with the role.
     LIST_MEMBERSHIPS =
         "SELECT projects.id AS id, projects.uuid AS uuid, projects.account_id AS account_id, projects.name AS name, \
          projects.ping_key AS ping_key, projects.badge_key AS badge_key, members.role AS role FROM members \
-         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 ORDER BY projects.id";
+         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 \
+         AND projects.deleted_at IS NULL ORDER BY projects.id";
     FIND_USER = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE id = $1";
     SET_PASSWORD = "UPDATE users SET password_hash = $2 WHERE id = $1";
     SET_ZONE = "UPDATE users SET zone = $2 WHERE id = $1";
@@ -84,13 +101,18 @@ statements! {
     FIND_KEY_PLAN =
         "SELECT api_keys.id AS id, accounts.plan AS plan FROM api_keys \
          JOIN projects ON projects.id = api_keys.project_id JOIN accounts ON accounts.id = projects.account_id \
-         WHERE api_keys.digest = $1";
-    LIST_KEYS = "SELECT id, name, hint FROM api_keys WHERE project_id = $1 ORDER BY id";
+         WHERE api_keys.digest = $1 AND projects.deleted_at IS NULL";
+    LIST_KEYS =
+        "SELECT id, uuid, name, readonly, hint, created_at, last_used_at FROM api_keys \
+         WHERE project_id = $1 ORDER BY id";
+    /// An account's projects with their places for members that are taken.
     LIST_MEMBER_COUNTS =
-        "SELECT projects.id AS id, projects.uuid AS uuid, projects.name AS name, COUNT(members.user_id) AS members \
-         FROM projects LEFT JOIN members ON members.project_id = projects.id WHERE projects.account_id = $1 \
-         GROUP BY projects.id, projects.uuid, projects.name ORDER BY projects.id";
-    FIND_KEY = "SELECT id, project_id, readonly, digest FROM api_keys WHERE digest = $1";
+        "SELECT id, uuid, name, members_used AS members FROM projects \
+         WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
+    FIND_KEY =
+        "SELECT api_keys.id AS id, api_keys.project_id AS project_id, api_keys.readonly AS readonly, \
+         api_keys.digest AS digest FROM api_keys JOIN projects ON projects.id = api_keys.project_id \
+         WHERE api_keys.digest = $1 AND projects.deleted_at IS NULL";
 }
 
 /// A key and the plan that limits it.
@@ -105,12 +127,16 @@ pub struct KeyPlan {
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct NamedKey {
     pub id: i64,
+    pub uuid: Uuid,
     pub name: String,
+    pub readonly: bool,
     /// Its first characters.
     pub hint: String,
+    pub created_at: Time,
+    pub last_used_at: Option<Time>,
 }
 
-/// A project and how many members it has.
+/// A project and how many members it has, open invitations among them.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct MemberCount {
     pub id: i64,
@@ -190,6 +216,22 @@ pub async fn take_check(tx: &mut WriteTx, id: i64, plan: &str, limit: i64) -> Re
 pub async fn give_back_check(tx: &mut WriteTx, id: i64) -> Result<()> {
     tx.change(GIVE_BACK_CHECK).bind(id).count().await?;
     Ok(())
+}
+
+/// Whether there was room for all: see [`TAKE_CHECKS`].
+pub async fn take_checks(tx: &mut WriteTx, id: i64, plan: &str, limit: i64, number: i64) -> Result<bool> {
+    let change = tx.change(TAKE_CHECKS).bind(id).bind(plan.to_owned()).bind(limit).bind(number);
+    Ok(change.count().await? == 1)
+}
+
+pub async fn give_back_checks(tx: &mut WriteTx, id: i64, number: i64) -> Result<()> {
+    tx.change(GIVE_BACK_CHECKS).bind(id).bind(number).count().await?;
+    Ok(())
+}
+
+/// Whether the account still has the plan: see [`PIN_PLAN`].
+pub async fn pin_plan(tx: &mut WriteTx, id: i64, plan: &str) -> Result<bool> {
+    Ok(tx.change(PIN_PLAN).bind(id).bind(plan.to_owned()).count().await? == 1)
 }
 
 /// Whether one was left: see [`CHARGE_ALERT`].
@@ -281,11 +323,12 @@ pub async fn find_project_by_badge_key(tx: &mut ReadTx, key: Uuid) -> Result<Opt
     Ok(tx.query(FIND_PROJECT_BY_BADGE_KEY).bind(key).maybe().await?)
 }
 
-/// Whether the project exists: see [`LOCK_PROJECT`].
-pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<bool> {
-    Ok(tx.change(LOCK_PROJECT).bind(id).count().await? == 1)
+/// Locks the project; returns the account that owns it, if it is there: see [`LOCK_PROJECT`].
+pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<Option<i64>> {
+    Ok(tx.change(LOCK_PROJECT).bind(id).maybe::<Id>().await?.map(|row| row.id))
 }
 
+/// Adds a member and counts it, whatever the limit: for a project's first one. Others come by `team`.
 pub async fn create_member(
     tx: &mut WriteTx,
     project_id: i64,
@@ -293,12 +336,14 @@ pub async fn create_member(
     role: Role,
     now: Time,
 ) -> Result<()> {
+    projects::store::count_member(tx, project_id).await?;
     tx.change(CREATE_MEMBER).bind(project_id).bind(user_id).bind(role).bind(now).count().await?;
     Ok(())
 }
 
-/// Stores a key: its digest and its first characters, by which people tell keys apart.
-pub async fn create_key(
+/// Stores a key: its digest and its first characters, by which people tell keys apart. It was counted before, by
+/// `projects::create_key`.
+pub(super) async fn create_key(
     tx: &mut WriteTx,
     project_id: i64,
     name: &str,

@@ -19,6 +19,8 @@ macro_rules! columns {
     };
 }
 
+pub(super) use columns;
+
 /// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
 macro_rules! state_set {
     () => {
@@ -96,18 +98,6 @@ statements! {
     TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
-    /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
-    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
-    /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
-    /// Slots are chosen by the floor and follow one by one in the same transaction.
-    MOVE_FLOORS = concat!(
-        "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
-         deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
-             THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
-         wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
-             CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
-             ELSE wake_at END \
-         WHERE account_id = $1 AND floor_ms <> $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
     /// somebody else deleted it, or it belongs to another account by now.
     DELETE_CHECK =
@@ -344,15 +334,6 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     let change = tx.change(SET_ASIDE).bind(check.id).bind(check.rev).bind(until).bind(why.to_owned());
     change.count().await?;
     Ok(())
-}
-
-/// Moves floors and deadlines; returns the checks whose floor was another one as they now are, by id. Their rows
-/// are locked in that order first.
-pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<Vec<Check>> {
-    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    let mut moved: Vec<Check> = tx.change(MOVE_FLOORS).bind(account_id).bind(floor).all().await?;
-    moved.sort_by_key(|check| check.id);
-    Ok(moved)
 }
 
 /// Whether the account had the check: see [`DELETE_CHECK`].

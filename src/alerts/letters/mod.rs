@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::send::{Outcome, Senders, email};
 use super::store::Settlement;
 use super::words::confirm::Confirm;
+use super::words::invitation::Invitation;
 use super::words::quota::Quota;
 use super::words::sign_in::SignIn;
 use super::words::sign_up::SignUp;
@@ -43,6 +44,8 @@ pub enum Facts {
     SignIn { url: String, good_for_ms: Span },
     /// A link with which its reader makes an account.
     SignUp { url: String, good_for_ms: Span },
+    /// A link that leads into a project.
+    Invitation { url: String, good_for_ms: Span, project: String, role: String, invited_by: String },
 }
 
 /// A slot whose ping could not be seen.
@@ -201,6 +204,9 @@ impl Facts {
             }
             Self::SignIn { url, good_for_ms } => SignIn { url, good_for: *good_for_ms, to, site }.written(),
             Self::SignUp { url, good_for_ms } => SignUp { url, good_for: *good_for_ms, to, site }.written(),
+            Self::Invitation { url, good_for_ms, project, role, invited_by } => {
+                Invitation { url, good_for: *good_for_ms, project, role, invited_by, to, site }.written()
+            }
         }
     }
 }

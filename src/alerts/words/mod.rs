@@ -7,6 +7,7 @@
 pub mod clean;
 pub mod clock;
 pub mod confirm;
+pub mod invitation;
 mod mail;
 mod notice;
 pub mod quota;
