@@ -135,6 +135,7 @@ impl Deliverer<'_> {
                 _ => settlement.clone(),
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
+            tx.changes_check(message.check.project_id, message.check.uuid);
             match &outcome {
                 Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
                 Outcome::Retry { why, .. } | Outcome::Failed { why } => {
