@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::{self, Account, AccountRow};
+use crate::accounts::{self, Account, AccountRow, team};
 use crate::alerts::deliver::{self, Deliverer};
 use crate::alerts::letters;
 use crate::alerts::send::Senders;
@@ -213,6 +213,7 @@ impl App {
             db: &self.db,
             plans: &self.settings.plans,
             senders: &self.senders,
+            rates: &self.rates,
             metrics: &self.metrics,
             clock: &self.clock,
         };
@@ -246,7 +247,7 @@ impl App {
         }
     }
 
-    /// The slower care: held deliveries, letters about unseen slots, runs, gaps and counts that grew too old. Returns
+    /// The slower care: held deliveries, letters about unseen slots, invitations, runs, gaps and counts that grew too old. Returns
     /// how much there was to do.
     ///
     /// # Errors
@@ -258,6 +259,11 @@ impl App {
         for account in untold {
             let told = db::write!(self.db, |tx| sweep::unseen::tell_account(tx, &account, now).await)?;
             done += usize::from(told);
+        }
+        let expired = db::read!(self.db, |tx| team::store::list_expired(tx, now).await)?;
+        for project_id in expired {
+            let places = db::write!(self.db, |tx| team::expire(tx, project_id, now).await)?;
+            done += usize::from(places > 0);
         }
         let before = now - checks::state::RUN_LIFE;
         let runs = db::read!(self.db, |tx| checks::store::list_expired_runs(tx, before, EXPIRY_BATCH).await)?;

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod config;
 pub mod db;
 pub mod error;
+pub mod export;
 pub mod http;
 pub mod id;
 pub mod jobs;

@@ -94,6 +94,8 @@ async fn move_check(
     }
     sweep::store::move_untold(tx, moved.id, account.id).await?;
     alerts::moves::moved(tx, &moved, now).await?;
+    tx.changes_project(live.project_id);
+    tx.changes_project(target.id);
     Ok(true)
 }
 

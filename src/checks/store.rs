@@ -20,6 +20,8 @@ macro_rules! columns {
     };
 }
 
+pub(super) use columns;
+
 /// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
 macro_rules! state_set {
     () => {
@@ -97,18 +99,6 @@ statements! {
     TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
-    /// Ids of all checks of an account, to be locked in the order that everybody keeps to.
-    LIST_IDS_OF_ACCOUNT = "SELECT id FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
-    /// Plan change: the floor of all checks of an account, and the deadlines that contain it, in one statement.
-    /// Slots are chosen by the floor and follow one by one in the same transaction.
-    MOVE_FLOORS = concat!(
-        "UPDATE checks SET floor_ms = $2, seq = seq + 1, \
-         deadline_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL \
-             THEN deadline_at - floor_ms + $2 ELSE deadline_at END, \
-         wake_at = CASE WHEN kind = 'simple' OR last_start_at IS NOT NULL THEN \
-             CASE WHEN deadline_at - floor_ms + $2 < wake_at THEN deadline_at - floor_ms + $2 ELSE wake_at END \
-             ELSE wake_at END \
-         WHERE account_id = $1 AND floor_ms <> $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
     /// somebody else deleted it, or it is in another project by now.
     DELETE_CHECK =
@@ -128,8 +118,6 @@ statements! {
     PURGE_CHECKS =
         "DELETE FROM checks WHERE id IN (SELECT id FROM checks WHERE deleted_at <= $1 ORDER BY id LIMIT $2) \
          AND deleted_at <= $1";
-    /// Deletes all checks of an account beyond recall; its row and theirs are locked.
-    CLOSE_CHECKS = "UPDATE checks SET deleted_at = $2, rev = rev + 1, wake_at = NULL WHERE account_id = $1";
     COUNT_IN_PROJECT = "SELECT COUNT(*) AS number FROM checks WHERE project_id = $1 AND deleted_at IS NULL";
     /// Checks that the sweep has to look at, oldest first.
     LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 AND deleted_at IS NULL \
@@ -281,6 +269,7 @@ pub async fn create(tx: &mut WriteTx, new: &NewCheck<'_>) -> Result<Check> {
         .bind(new.now)
         .bind(new.floor);
     let row = bind_settings(change, new.settings).maybe().await?;
+    tx.changes_project(new.project_id);
     row.ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
 }
 
@@ -342,28 +331,23 @@ pub async fn record(tx: &mut WriteTx, check: &Check, next: &State, floor: Floor,
     let change = tx.change(if arm { RECORD_AND_ARM } else { RECORD });
     let change = bind_state(change, check, next).bind(check.state.status).bind(floor).bind(now);
     let change = if arm { change.bind(next.wake_at) } else { change };
-    Ok(change.count().await? == 1)
+    let is_written = change.count().await? == 1;
+    tx.changes_check(check.project_id, check.uuid);
+    Ok(is_written)
 }
 
 /// Whether the state could be written: see [`TURN`].
 pub async fn turn(tx: &mut WriteTx, check: &Check, next: &State) -> Result<bool> {
     let change = bind_state(tx.change(TURN), check, next).bind(next.wake_at).bind(check.state.status);
-    Ok(change.count().await? == 1)
+    let is_written = change.count().await? == 1;
+    tx.changes_check(check.project_id, check.uuid);
+    Ok(is_written)
 }
 
 pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) -> Result<()> {
     let change = tx.change(SET_ASIDE).bind(check.id).bind(check.rev).bind(until).bind(why.to_owned());
     change.count().await?;
     Ok(())
-}
-
-/// Moves floors and deadlines; returns the checks whose floor was another one as they now are, by id. Their rows
-/// are locked in that order first.
-pub async fn move_floors(tx: &mut WriteTx, account_id: i64, floor: Span) -> Result<Vec<Check>> {
-    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    let mut moved: Vec<Check> = tx.change(MOVE_FLOORS).bind(account_id).bind(floor).all().await?;
-    moved.sort_by_key(|check| check.id);
-    Ok(moved)
 }
 
 /// Whether the check was where it was seen: see [`DELETE_CHECK`].
@@ -398,13 +382,6 @@ pub async fn restore(tx: &mut WriteTx, id: i64, deleted_at: Time, floor: Span) -
 /// How many were deleted for good, at most `limit`.
 pub async fn purge(tx: &mut WriteTx, deleted_until: Time, limit: i64) -> Result<u64> {
     Ok(tx.change(PURGE_CHECKS).bind(deleted_until).bind(limit).count().await?)
-}
-
-/// Deletes all checks of an account, as if it had been at `at`; their rows are locked by id first.
-pub async fn close(tx: &mut WriteTx, account_id: i64, at: Time) -> Result<()> {
-    tx.lock(LIST_IDS_OF_ACCOUNT).bind(account_id).all::<Id>().await?;
-    tx.change(CLOSE_CHECKS).bind(account_id).bind(at).count().await?;
-    Ok(())
 }
 
 pub async fn count_in_project(tx: &mut ReadTx, project_id: i64) -> Result<i64> {

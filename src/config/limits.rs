@@ -63,6 +63,11 @@ table! {
     InvitationsMinute = "invitations_per_minute", 10 per MINUTE, "account", "invitations to a project";
     InvitationsDay = "invitations_per_day", 100 per DAY, "account", "invitations to a project";
     InvitationsTarget = "invitations_target_per_day", 6 per DAY, "mail address", "invitations to a project";
+    ProjectsDay = "projects_per_day", 50 per DAY, "account", "projects made";
+    WebhooksTarget = "webhook_calls_target_per_minute", 300 per MINUTE, "account and target host",
+        "webhook calls; one beyond waits for its turn and is not lost";
+    WebhooksAccount = "webhook_calls_per_minute", 1000 per MINUTE, "account",
+        "webhook calls; one beyond waits for its turn and is not lost";
     MagicLinksMinute = "magic_links_per_minute", 3 per MINUTE, "mail address and address", "mailed sign-in links";
     MagicLinksAddressMinute = "magic_links_address_per_minute", 10 per MINUTE, "address", "mailed sign-in links";
     MagicLinksDay = "magic_links_per_day", 20 per DAY, "mail address and address", "mailed sign-in links";

@@ -122,6 +122,19 @@ impl Rates {
         ])
     }
 
+    /// A project made for an account.
+    pub fn project(&self, account_id: i64) -> Chain {
+        self.in_order(&[(Rule::ProjectsDay, account(account_id))])
+    }
+
+    /// A webhook call of an account's to a host. Each account is limited by itself, so that nobody can hold up
+    /// others who call the same host; all hosts together are limited too, for one victim may have many names.
+    pub fn webhook_call(&self, account_id: i64, host: &str) -> Chain {
+        let account = account(account_id);
+        let target = format!("{account} host {}", host.to_lowercase());
+        self.in_order(&[(Rule::WebhooksTarget, target), (Rule::WebhooksAccount, account)])
+    }
+
     /// A mailed sign-in link. Never limited by the mail address alone.
     pub fn magic_link(&self, to: &str, from: IpAddr) -> Chain {
         let pair = pair(to, from);

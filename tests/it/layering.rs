@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["checks"],
     &["badges"],
     &["alerts"],
-    &["pings", "sweep", "signup", "plans", "pause", "provision", "removal", "usage"],
+    &["pings", "sweep", "signup", "plans", "pause", "provision", "removal", "usage", "export"],
     &["retention", "reports", "moving"],
     &["recorder"],
     &["app"],

@@ -8,14 +8,17 @@ use flatline::db::{self, Statement};
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
 const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/emails/store.rs", flatline::accounts::emails::store::STATEMENTS),
+    ("accounts/projects/store.rs", flatline::accounts::projects::store::STATEMENTS),
     ("accounts/second_factor/store.rs", flatline::accounts::second_factor::store::STATEMENTS),
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
+    ("accounts/team/store.rs", flatline::accounts::team::store::STATEMENTS),
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
     ("alerts/moves/store.rs", flatline::alerts::moves::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
+    ("checks/holdings/store.rs", flatline::checks::holdings::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
     ("checks/store.rs", flatline::checks::store::STATEMENTS),
     ("rate/store.rs", flatline::rate::store::STATEMENTS),

@@ -11,6 +11,7 @@ use super::send::{Outcome, Senders, email};
 use super::store::Settlement;
 use super::words::confirm::Confirm;
 use super::words::email_change::{self, EmailChange};
+use super::words::invitation::Invitation;
 use super::words::quota::Quota;
 use super::words::sign_in::SignIn;
 use super::words::sign_up::SignUp;
@@ -50,6 +51,8 @@ pub enum Facts {
     EmailTaken,
     /// The user signs in with another address from now on; told to the old one.
     EmailChanged { new: String },
+    /// A link that leads into a project.
+    Invitation { url: String, good_for_ms: Span, project: String, role: String, invited_by: String },
 }
 
 /// A slot whose ping could not be seen.
@@ -215,6 +218,9 @@ impl Facts {
             Self::EmailTaken => EmailChange { step: email_change::Step::Taken, to, site }.written(),
             Self::EmailChanged { new } => {
                 EmailChange { step: email_change::Step::Done { new }, to, site }.written()
+            }
+            Self::Invitation { url, good_for_ms, project, role, invited_by } => {
+                Invitation { url, good_for: *good_for_ms, project, role, invited_by, to, site }.written()
             }
         }
     }

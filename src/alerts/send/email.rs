@@ -12,7 +12,7 @@ use crate::mail::{Address, Letter, MailError, Sent};
 
 /// The kind's name.
 pub const NAME: &str = "email";
-pub(super) const KIND: Kind = Kind { name: NAME, title: "E-mail", check, send };
+pub(super) const KIND: Kind = Kind { name: NAME, title: "E-mail", check, send, target: |_| None };
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -21,7 +21,7 @@ use crate::alerts::words::clean;
 use crate::checks::Status;
 use crate::net::{Answer, CALL_LIMIT, Call, CallError, is_ours};
 
-pub(super) const KIND: Kind = Kind { name: "webhook", title: "Webhook", check, send };
+pub(super) const KIND: Kind = Kind { name: "webhook", title: "Webhook", check, send, target };
 
 const URL_CHARS: usize = 1000;
 const BODY_CHARS: usize = 1000;
@@ -124,6 +124,10 @@ fn send<'a>(senders: &'a Senders, message: &'a Message) -> BoxFuture<'a, Outcome
         }
     }
     .boxed()
+}
+
+fn target(message: &Message) -> Option<String> {
+    call(message).ok()?.url.host_str().map(str::to_owned)
 }
 
 fn call(message: &Message) -> Result<Call, Outcome> {

@@ -304,7 +304,7 @@ fn told_row(told: Told, wall: &Wall) -> ToldRow {
     let at = told.settled_at.map(|at| wall.clock(at)).unwrap_or_default();
     let (tone, mark, word, more) = match told.state {
         DeliveryState::Sent => ("is-up", Mark::Tick, "Sent", format!("{at}. {}", told.outcome)),
-        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", String::new()),
+        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", told.outcome),
         DeliveryState::Due => (
             "is-late",
             Mark::Again,
