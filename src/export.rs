@@ -78,9 +78,7 @@ impl Export {
         let account = accounts::store::find_account(tx, user.account_id).await?.ok_or(Error::NotFound)?;
         let factor = accounts::second_factor::store::find(tx, user.id).await?;
         let memberships = accounts::store::list_memberships(tx, user.id).await?;
-        let membership = |one: &accounts::Membership| {
-            json!({"uuid": one.project.uuid, "name": one.project.name, "role": one.role.word()})
-        };
+        let membership = |one: &accounts::Membership| json!({"uuid": one.project.uuid, "name": one.project.name, "role": one.role.word()});
         let head = json!({
             "site": self.urls.site,
             "exported_at": self.now.iso_seconds(),
@@ -199,9 +197,7 @@ async fn project_json(tx: &mut ReadTx, project: &Project) -> Result<Value> {
     let keys = accounts::store::list_keys(tx, project.id).await?;
     let channels = alerts::store::list_channels(tx, project.id).await?;
     let member = |one: &accounts::team::Member| json!({"email": one.email, "role": one.role.word()});
-    let key = |one: &accounts::store::NamedKey| {
-        json!({"name": one.name, "begins_with": one.hint, "readonly": one.readonly})
-    };
+    let key = |one: &accounts::store::NamedKey| json!({"name": one.name, "begins_with": one.hint, "readonly": one.readonly});
     let channel = |one: &alerts::Channel| {
         let address = if one.kind == email::NAME { email::address_of(&one.config) } else { None };
         json!({

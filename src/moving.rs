@@ -45,12 +45,7 @@ pub async fn move_checks(
 }
 
 /// Locks the accounts that checks leave and the one they come to, by id; returns the latter.
-async fn lock_accounts(
-    tx: &mut WriteTx,
-    plans: &Plans,
-    seen: &[Check],
-    target: &Project,
-) -> Result<Account> {
+async fn lock_accounts(tx: &mut WriteTx, plans: &Plans, seen: &[Check], target: &Project) -> Result<Account> {
     let mut ids: BTreeSet<i64> = seen.iter().map(|check| check.account_id).collect();
     ids.insert(target.account_id);
     let mut to = None;
@@ -81,8 +76,7 @@ async fn move_check(
         accounts::give_back_check(tx, live.account_id).await?;
     }
     let slug = &live.settings.slug;
-    let is_taken =
-        !slug.is_empty() && !checks::store::list_by_slug(tx, target.id, slug).await?.is_empty();
+    let is_taken = !slug.is_empty() && !checks::store::list_by_slug(tx, target.id, slug).await?.is_empty();
     let slug = if is_taken { "" } else { slug.as_str() };
     let moved = checks::store::move_to(tx, &live, target, slug, account.plan.floor)
         .await?
