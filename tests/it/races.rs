@@ -15,6 +15,7 @@ mod edits;
 pub mod ground;
 mod limits;
 mod locks;
+mod people;
 mod pings;
 pub mod rows;
 mod sweep;

@@ -1,4 +1,4 @@
-//! The limits on what strangers may ask of pages, each spent before the work it guards.
+//! The limits on what people may ask of pages, each spent before the work it guards.
 
 use std::net::IpAddr;
 
@@ -15,9 +15,13 @@ pub enum Attempt<'a> {
     Letter { email: &'a str },
     /// A new account.
     Account,
+    /// A new project of an account.
+    Project { account_id: i64 },
+    /// An invitation into one of an account's projects.
+    Invitation { account_id: i64, email: &'a str },
 }
 
-/// Spends one attempt of a caller of the network; committed before the work, so that it stays spent.
+/// Spends one attempt, of a caller of the network or of an account; committed before the work, so that it stays spent.
 ///
 /// # Errors
 /// There were too many, or they could not be counted.
@@ -27,6 +31,8 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
         Attempt::Password { email } => app.rates.sign_in(email, from),
         Attempt::Letter { email } => app.rates.magic_link(email, from),
         Attempt::Account => app.rates.sign_up(from),
+        Attempt::Project { account_id } => app.rates.project(account_id),
+        Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),
     };
     match chain.spend(&app.db, now).await? {
         Verdict::Accepted(_) => Ok(()),

@@ -93,6 +93,9 @@ min_interval_seconds = 60
 alerts_per_month = 3
 api_per_minute = "none"
 api_per_day = "none"
+[limits]
+invitations_per_minute = "none"
+invitations_per_day = "none"
 "#;
 
 /// Servers on one database, an owner with a key, and a way into the database.
