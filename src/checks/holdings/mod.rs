@@ -22,7 +22,8 @@ pub struct Standing {
 pub struct Named {
     pub uuid: Uuid,
     pub name: String,
-    pub project_id: i64,
+    /// The project it is in.
+    pub project: Uuid,
     /// Pings that were recorded since it was made.
     pub n_pings: i64,
 }

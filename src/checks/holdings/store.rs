@@ -45,7 +45,9 @@ statements! {
          FROM checks JOIN members ON members.project_id = checks.project_id \
          WHERE members.user_id = $1 AND checks.deleted_at IS NULL GROUP BY checks.project_id";
     LIST_NAMED =
-        "SELECT uuid, name, project_id, n_pings FROM checks WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
+        "SELECT checks.uuid AS uuid, checks.name AS name, projects.uuid AS project, checks.n_pings AS n_pings \
+         FROM checks JOIN projects ON projects.id = checks.project_id \
+         WHERE checks.account_id = $1 AND checks.deleted_at IS NULL ORDER BY checks.id";
 }
 
 #[derive(sqlx::FromRow)]

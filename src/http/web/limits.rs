@@ -1,4 +1,4 @@
-//! The limits on what strangers may ask of pages, each spent before the work it guards.
+//! The limits on what people may ask of pages, each spent before the work it guards.
 
 use std::net::IpAddr;
 
@@ -20,9 +20,13 @@ pub enum Attempt<'a> {
     Code { user_id: i64, code: &'a Code },
     /// A new account.
     Account,
+    /// A new project of an account.
+    Project { account_id: i64 },
+    /// An invitation into one of an account's projects.
+    Invitation { account_id: i64, email: &'a str },
 }
 
-/// Spends one attempt of a caller of the network; committed before the work, so that it stays spent.
+/// Spends one attempt, of a caller of the network or of an account; committed before the work, so that it stays spent.
 ///
 /// # Errors
 /// There were too many, or they could not be counted.
@@ -35,6 +39,8 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
         Attempt::Code { user_id, code: Code::Totp(_) } => app.rates.second_factor(user_id, from),
         Attempt::Code { code: Code::Recovery(_), .. } => app.rates.recovery_code(from),
         Attempt::Account => app.rates.sign_up(from),
+        Attempt::Project { account_id } => app.rates.project(account_id),
+        Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),
     };
     match chain.spend(&app.db, now).await? {
         Verdict::Accepted(_) => Ok(()),

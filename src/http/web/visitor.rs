@@ -21,7 +21,7 @@ use super::failure::WebFailure;
 use super::fields::Fields;
 use super::shell::ProjectLink;
 use crate::accounts::sessions::{self, Origin, SignedIn};
-use crate::accounts::{self, Membership};
+use crate::accounts::{self, Membership, Role};
 use crate::app::App;
 use crate::caller;
 use crate::checks::{self, Check};
@@ -41,6 +41,10 @@ pub const TOKEN_FIELD: &str = "token";
 pub enum Need {
     Look,
     Change,
+    /// Members and invitations.
+    Manage,
+    /// What only the owner decides.
+    Own,
 }
 
 /// The caller of a page, as the request names it.
@@ -285,6 +289,8 @@ impl Visitor {
         let may = match need {
             Need::Look => true,
             Need::Change => membership.role.may_change(),
+            Need::Manage => membership.role.may_manage(),
+            Need::Own => membership.role == Role::Owner,
         };
         if may { Ok(Opened { signed_in, memberships, membership }) } else { Err(WebFailure::Forbidden) }
     }

@@ -206,11 +206,6 @@ impl World {
         self.app.tick().await.expect("the jobs run");
     }
 
-    /// The token of a fresh link that signs a user in.
-    pub async fn sign_in_token(&self, email: &str) -> String {
-        sign_in_token(&self.app, email).await
-    }
-
     /// Makes a user a member of the owner's project.
     pub async fn add_member(&self, email: &str, role: accounts::Role) {
         let now = self.clock.now();

@@ -4,7 +4,7 @@ use flatline::time::Span;
 
 use super::browser::{Browser, token_in};
 use super::sign_in::set_password;
-use crate::support::{Answer, Engine, World, on_both};
+use crate::support::{Answer, Engine, World, on_both, sign_in_token};
 
 const OWNER: &str = "owner@example.org";
 const OTHER: &str = "other@example.org";
@@ -28,7 +28,7 @@ on_both! {
         let world = World::new(engine, "unlimited").await;
         set_password(&world, OWNER, "correct horse").await;
         let (owner, elsewhere) = (Browser::signed_in(&world, OWNER).await, Browser::signed_in(&world, OWNER).await);
-        let old_link = format!("/sign-in/{}", world.sign_in_token(OWNER).await);
+        let old_link = format!("/sign-in/{}", sign_in_token(&world.app, OWNER).await);
         let wrong = ask(&owner, "New@example.org", "wrong horse").await;
         assert_eq!(wrong.status, 422);
         assert!(wrong.text().contains("value=\"New@example.org\""), "what was typed is kept");

@@ -5,7 +5,7 @@ use flatline::time::Span;
 
 use super::browser::{Browser, token_in, value_in};
 use super::sign_in::set_password;
-use crate::support::{Engine, World, on_both};
+use crate::support::{Engine, World, on_both, sign_in_token};
 
 const OWNER: &str = "owner@example.org";
 const PAGE: &str = "/account/second-factor";
@@ -32,7 +32,7 @@ fn codes_in(html: &str) -> Vec<String> {
 /// A browser that passed the first step.
 async fn first_step(world: &World) -> Browser {
     let browser = Browser::new(world);
-    let path = format!("/sign-in/{}", world.sign_in_token(OWNER).await);
+    let path = format!("/sign-in/{}", sign_in_token(&world.app, OWNER).await);
     browser.open(&path).await;
     let answer = browser.submit(&path, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (303, Some("/sign-in/code?next=%2F")));
