@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["badges"],
     &["alerts"],
     &["pings", "sweep", "signup", "plans", "pause", "provision", "removal", "usage", "export"],
-    &["retention", "reports", "moving"],
+    &["retention", "reports", "demo", "moving"],
     &["recorder"],
     &["app"],
     &["jobs", "http", "smtp", "cli"],
