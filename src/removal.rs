@@ -47,6 +47,7 @@ pub async fn restore_checks(
     deleted_at: Time,
     now: Time,
 ) -> Result<usize> {
+    lock(tx, account).await?;
     let ids = checks::store::list_deleted(tx, project_id, deleted_at).await?;
     if ids.is_empty() || deleted_at + UNDO_LIFE <= now {
         return Err(Error::NotFound);
@@ -55,6 +56,12 @@ pub async fn restore_checks(
     accounts::lock_project_of(tx, account.id, project_id).await?;
     bring_back(tx, account, &ids, deleted_at).await?;
     Ok(ids.len())
+}
+
+/// Locks the account while it has that plan: what is looked at next, nobody else brings back or deletes meanwhile.
+async fn lock(tx: &mut WriteTx, account: &Account) -> Result<()> {
+    let is_same = accounts::store::pin_plan(tx, account.id, &account.plan.name).await?;
+    if is_same { Ok(()) } else { Err(Error::Outdated) }
 }
 
 /// Takes the places of checks that are to come back.
@@ -102,6 +109,7 @@ pub async fn delete_project(tx: &mut WriteTx, account_id: i64, project_id: i64, 
 /// # Errors
 /// As for [`restore_checks`].
 pub async fn restore_project(tx: &mut WriteTx, account: &Account, project: Uuid, now: Time) -> Result<()> {
+    lock(tx, account).await?;
     let found = accounts::projects::store::find_deleted(tx, project, account.id).await?;
     let deleted = found.filter(|deleted| now < deleted.deleted_at + UNDO_LIFE).ok_or(Error::NotFound)?;
     let ids = checks::store::list_deleted(tx, deleted.id, deleted.deleted_at).await?;

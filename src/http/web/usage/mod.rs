@@ -126,7 +126,7 @@ pub async fn show(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Respo
         keys: keys.collect(),
         floor: Some(plan.floor).filter(|floor| *floor > Span::ZERO).map(short),
         refused: rows(&app.recorder, &seen.checks, &wall),
-        plans: app.settings.plans.iter().map(|one| plan_row(one, plan)).collect(),
+        plans: plan_rows(&app, plan),
         shell: Shell::of_account(&app, &visitor, &seen.signed_in, &seen.memberships),
     };
     Ok(page(StatusCode::OK, &template))
@@ -257,6 +257,13 @@ fn key_row(project: &str, key: &KeyUsage, wall: &Wall) -> Option<KeyRow> {
         day: of(&key.day),
         resets: resets.map(|at| wall.stamp(at)),
     })
+}
+
+/// All plans, the smallest first.
+fn plan_rows(app: &App, own: &Plan) -> Vec<PlanRow> {
+    let mut plans: Vec<&Plan> = app.settings.plans.iter().collect();
+    plans.sort_by_key(|plan| plan.checks.unwrap_or(i64::MAX));
+    plans.into_iter().map(|plan| plan_row(plan, own)).collect()
 }
 
 fn plan_row(plan: &Plan, own: &Plan) -> PlanRow {
