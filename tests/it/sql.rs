@@ -6,7 +6,7 @@ use crate::support::{Engine, Place};
 use flatline::db::{self, Statement};
 
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
-const STORES: &[(&str, &[&Statement])] = &[
+pub const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/projects/store.rs", flatline::accounts::projects::store::STATEMENTS),
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
@@ -14,6 +14,7 @@ const STORES: &[(&str, &[&Statement])] = &[
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
+    ("checks/group/store.rs", flatline::checks::group::store::STATEMENTS),
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
     ("checks/holdings/store.rs", flatline::checks::holdings::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
