@@ -8,6 +8,8 @@ mod commands;
 mod crash;
 mod deliveries;
 mod floor;
+mod full_scans;
+mod groups;
 mod heart;
 mod house;
 mod input;

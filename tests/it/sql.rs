@@ -6,7 +6,7 @@ use crate::support::{Engine, Place};
 use flatline::db::{self, Statement};
 
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
-const STORES: &[(&str, &[&Statement])] = &[
+pub const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/emails/store.rs", flatline::accounts::emails::store::STATEMENTS),
     ("accounts/projects/store.rs", flatline::accounts::projects::store::STATEMENTS),
     ("accounts/second_factor/store.rs", flatline::accounts::second_factor::store::STATEMENTS),
@@ -17,6 +17,7 @@ const STORES: &[(&str, &[&Statement])] = &[
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
     ("alerts/moves/store.rs", flatline::alerts::moves::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
+    ("checks/group/store.rs", flatline::checks::group::store::STATEMENTS),
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
     ("checks/holdings/store.rs", flatline::checks::holdings::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
