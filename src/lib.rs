@@ -18,6 +18,7 @@ pub mod error;
 pub mod export;
 pub mod http;
 pub mod id;
+pub mod import;
 pub mod jobs;
 pub mod mail;
 pub mod metrics;
