@@ -8,6 +8,7 @@ CREATE TABLE email_changes (
     email TEXT NOT NULL,
     expires_at BIGINT NOT NULL
 );
+CREATE INDEX email_changes_by_end ON email_changes (expires_at);
 
 CREATE TABLE second_factors (
     user_id BIGINT PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
@@ -28,6 +29,7 @@ CREATE TABLE sign_in_steps (
     expires_at BIGINT NOT NULL
 );
 CREATE INDEX sign_in_steps_by_user ON sign_in_steps (user_id);
+CREATE INDEX sign_in_steps_by_end ON sign_in_steps (expires_at);
 
 ALTER TABLE accounts ADD COLUMN closed_at BIGINT;
 CREATE INDEX accounts_closed ON accounts (closed_at) WHERE closed_at IS NOT NULL;

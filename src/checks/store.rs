@@ -116,7 +116,7 @@ statements! {
          RETURNING ", columns!());
     /// Deletes for good some of what can no longer be brought back; their logs go with them.
     PURGE_CHECKS =
-        "DELETE FROM checks WHERE id IN (SELECT id FROM checks WHERE deleted_at <= $1 ORDER BY id LIMIT $2) \
+        "DELETE FROM checks WHERE id IN (SELECT id FROM checks WHERE deleted_at <= $1 ORDER BY deleted_at, id LIMIT $2) \
          AND deleted_at <= $1";
     COUNT_IN_PROJECT = "SELECT COUNT(*) AS number FROM checks WHERE project_id = $1 AND deleted_at IS NULL";
     /// Checks that the sweep has to look at, oldest first.
