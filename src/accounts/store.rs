@@ -342,26 +342,17 @@ pub async fn create_member(
 }
 
 /// Stores a key: its digest and its first characters, by which people tell keys apart. It was counted before, by
-/// `projects::create_key`.
-pub(super) async fn create_key(
+/// `projects::create_key_digest`.
+pub(super) async fn create_key_digest(
     tx: &mut WriteTx,
     project_id: i64,
     name: &str,
     readonly: bool,
-    key: &str,
+    (digest, hint): (Vec<u8>, String),
     now: Time,
 ) -> Result<()> {
-    let hint: String = key.chars().take(8).collect();
-    let change = tx
-        .change(CREATE_KEY)
-        .bind(crate::id::uuid())
-        .bind(project_id)
-        .bind(name.to_owned())
-        .bind(readonly)
-        .bind(crate::id::digest(key))
-        .bind(hint)
-        .bind(now);
-    change.count().await?;
+    let change = tx.change(CREATE_KEY).bind(crate::id::uuid()).bind(project_id).bind(name.to_owned());
+    change.bind(readonly).bind(digest).bind(hint).bind(now).count().await?;
     Ok(())
 }
 

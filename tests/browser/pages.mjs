@@ -38,6 +38,8 @@ export function pages({ owner }, uuids) {
     '/projects': { member: ['/projects', '/projects?deleted=none'] },
     '/projects/{project}/team': { member: [`${project}/team`] },
     '/projects/{project}/settings': { member: [`${project}/settings`] },
+    '/docs': { guest: ['/docs'], member: ['/docs'] },
+    '/docs/{page}': { guest: ['/docs/shell', '/docs/schedules'], member: ['/docs/shell', `/docs/systemd?check=${uuids.awkward}`, '/docs/healthchecks'] },
     '/projects/{project}': { member: [project, `${project}?status=down`, `${project}?q=nothing-like-it`, `${project}?tag=web&sort=name`, `${project}?deleted=${Date.now()}`] },
     '/projects/{project}/new-check': { member: [`${project}/new-check`] },
     '/checks/{check}': { member: Object.values(uuids).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },

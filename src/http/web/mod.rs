@@ -8,6 +8,7 @@ mod account;
 pub mod assets;
 mod check;
 mod checks;
+mod docs;
 mod edit;
 mod failure;
 mod fields;
@@ -92,6 +93,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
+        .route("/docs", get(docs::list))
+        .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
         .merge(links::routes())
         .layer(CompressionLayer::new())
