@@ -5,6 +5,7 @@ ALTER TABLE projects ADD COLUMN members_used BIGINT NOT NULL DEFAULT 0 CHECK (me
 ALTER TABLE projects ADD COLUMN keys_used BIGINT NOT NULL DEFAULT 0 CHECK (keys_used >= 0);
 ALTER TABLE projects ADD COLUMN deleted_at BIGINT;
 ALTER TABLE projects ADD COLUMN offered_to_id BIGINT REFERENCES users (id) ON DELETE SET NULL;
+CREATE INDEX projects_by_offer ON projects (offered_to_id);
 CREATE INDEX projects_deleted ON projects (deleted_at) WHERE deleted_at IS NOT NULL;
 
 UPDATE projects SET

@@ -5,8 +5,8 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing a
-//! deletion) and from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
+//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing one) and
+//! from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
 //! [`give_back_check`] and its plural from `checks::find_or_create`, `removal` (deleting), `moving` and
 //! `plans::transfer`. `tests/it/limits/races.rs` walks those that take one. The count of members is [`team`]'s.
 

@@ -375,21 +375,8 @@ pub async fn create_member(
 }
 
 /// Stores a key: its digest and its first characters, by which people tell keys apart. It was counted before, by
-/// `projects::create_key`.
-pub(super) async fn create_key(
-    tx: &mut WriteTx,
-    project_id: i64,
-    name: &str,
-    readonly: bool,
-    key: &str,
-    now: Time,
-) -> Result<()> {
-    let hint: String = key.chars().take(8).collect();
-    create_key_digest(tx, project_id, name, readonly, (crate::id::digest(key), hint), now).await
-}
-
-/// Stores a key that is only known by a digest and its first characters.
-pub async fn create_key_digest(
+/// `projects::create_key_digest`.
+pub(super) async fn create_key_digest(
     tx: &mut WriteTx,
     project_id: i64,
     name: &str,

@@ -69,11 +69,27 @@ pub async fn create_key(
     key: &str,
     now: Time,
 ) -> Result<bool> {
+    let hint = key.chars().take(8).collect();
+    create_key_digest(tx, project_id, name, readonly, (id::digest(key), hint), now).await
+}
+
+/// The same for a key of which only the digest and the first characters are known.
+///
+/// # Errors
+/// As for [`create_key`].
+pub async fn create_key_digest(
+    tx: &mut WriteTx,
+    project_id: i64,
+    name: &str,
+    readonly: bool,
+    known: (Vec<u8>, String),
+    now: Time,
+) -> Result<bool> {
     if !store::take_key(tx, project_id, KEYS_MAX).await? {
         let project = accounts::find_project(tx, project_id).await?;
         return project.map(|_| false).ok_or(Error::NotFound);
     }
-    accounts::create_key(tx, project_id, name, readonly, key, now).await?;
+    accounts::create_key_digest(tx, project_id, name, readonly, known, now).await?;
     Ok(true)
 }
 

@@ -1,5 +1,7 @@
 //! SQL of the tables `members` (what changes them) and `invitations`. Whoever writes here holds the project's row.
 
+use std::collections::BTreeSet;
+
 use uuid::Uuid;
 
 use super::{Invitation, Member};
@@ -45,7 +47,7 @@ statements! {
     /// Revokes an invitation of the project. Zero rows: it was redeemed or revoked before.
     DELETE_INVITATION = "DELETE FROM invitations WHERE project_id = $1 AND uuid = $2";
     EXPIRE_INVITATIONS = "DELETE FROM invitations WHERE project_id = $1 AND expires_at <= $2";
-    LIST_EXPIRED = "SELECT DISTINCT project_id AS id FROM invitations WHERE expires_at <= $1 ORDER BY project_id";
+    LIST_EXPIRED = "SELECT project_id AS id FROM invitations WHERE expires_at <= $1 ORDER BY expires_at";
 }
 
 /// What an invitation leads to.
@@ -160,7 +162,7 @@ pub async fn expire_invitations(tx: &mut WriteTx, project_id: i64, now: Time) ->
 }
 
 /// Ids of the projects that have invitations which are too old.
-pub async fn list_expired(tx: &mut ReadTx, now: Time) -> Result<Vec<i64>> {
+pub async fn list_expired(tx: &mut ReadTx, now: Time) -> Result<BTreeSet<i64>> {
     let rows = tx.query(LIST_EXPIRED).bind(now).all::<Id>().await?;
     Ok(rows.into_iter().map(|row| row.id).collect())
 }
