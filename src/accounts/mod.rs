@@ -18,6 +18,7 @@ pub mod second_factor;
 pub mod sessions;
 pub mod store;
 pub mod team;
+pub mod walls;
 
 use uuid::Uuid;
 

@@ -14,8 +14,6 @@ pub enum Attempt<'a> {
     Password { email: &'a str },
     /// A letter with a sign-in link, to an address.
     Letter { email: &'a str },
-    /// A letter that asks an address whether it is its reader's.
-    Verification { email: &'a str },
     /// A code of the second factor, for a user.
     Code { user_id: i64, code: &'a Code },
     /// A new account.
@@ -24,6 +22,10 @@ pub enum Attempt<'a> {
     Project { account_id: i64 },
     /// An invitation into one of an account's projects.
     Invitation { account_id: i64, email: &'a str },
+    /// A message for trying a channel.
+    Test { account_id: i64 },
+    /// A letter that asks an address whether its reader wants what was asked for there.
+    Confirmation { email: &'a str },
 }
 
 /// Spends one attempt, of a caller of the network or of an account; committed before the work, so that it stays spent.
@@ -35,12 +37,13 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
     let chain = match attempt {
         Attempt::Password { email } => app.rates.sign_in(email, from),
         Attempt::Letter { email } => app.rates.magic_link(email, from),
-        Attempt::Verification { email } => app.rates.verification_mail(email),
         Attempt::Code { user_id, code: Code::Totp(_) } => app.rates.second_factor(user_id, from),
         Attempt::Code { code: Code::Recovery(_), .. } => app.rates.recovery_code(from),
         Attempt::Account => app.rates.sign_up(from),
         Attempt::Project { account_id } => app.rates.project(account_id),
         Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),
+        Attempt::Test { account_id } => app.rates.test_message(account_id),
+        Attempt::Confirmation { email } => app.rates.verification_mail(email),
     };
     match chain.spend(&app.db, now).await? {
         Verdict::Accepted(_) => Ok(()),

@@ -52,7 +52,7 @@ pub async fn ask(State(app): State<Arc<App>>, posted: Posted) -> Result<Response
         Err(complaint) => return answer(Page::complaint("proof", complaint)),
     };
     let email = email.as_str();
-    spend(&app, Attempt::Verification { email }, visitor.address).await?;
+    spend(&app, Attempt::Confirmation { email }, visitor.address).await?;
     db::write!(app.db, |tx| {
         visitor.signed_in(tx, now).await?;
         let user = proof.lock(tx).await?;
