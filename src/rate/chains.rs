@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::{Limit, Verdict, Window, enforce, enforce_all};
+use super::{Limit, Place, Places, Refusal, Verdict, Window, enforce, enforce_all};
 use crate::caller;
 use crate::config::{Limits, Plan, Rule};
 use crate::db::Db;
@@ -26,6 +26,7 @@ const DAY: Span = Span::hours(24);
 pub struct Rates {
     limits: Limits,
     secret: Vec<u8>,
+    live_pages: Places,
 }
 
 /// The limiters that stand before one piece of work.
@@ -61,7 +62,7 @@ impl Chain {
 
 impl Rates {
     pub fn new(limits: Limits, secret: &[u8]) -> Self {
-        Self { limits, secret: secret.to_vec() }
+        Self { limits, secret: secret.to_vec(), live_pages: Places::default() }
     }
 
     /// An API call with a known key: key and address each know of every call, the key's day is spared by both. A
@@ -122,6 +123,19 @@ impl Rates {
         ])
     }
 
+    /// A project made for an account.
+    pub fn project(&self, account_id: i64) -> Chain {
+        self.in_order(&[(Rule::ProjectsDay, account(account_id))])
+    }
+
+    /// A webhook call of an account's to a host. Each account is limited by itself, so that nobody can hold up
+    /// others who call the same host; all hosts together are limited too, for one victim may have many names.
+    pub fn webhook_call(&self, account_id: i64, host: &str) -> Chain {
+        let account = account(account_id);
+        let target = format!("{account} host {}", host.to_lowercase());
+        self.in_order(&[(Rule::WebhooksTarget, target), (Rule::WebhooksAccount, account)])
+    }
+
     /// A mailed sign-in link. Never limited by the mail address alone.
     pub fn magic_link(&self, to: &str, from: IpAddr) -> Chain {
         let pair = pair(to, from);
@@ -149,9 +163,36 @@ impl Rates {
         }
     }
 
+    /// A code of an authenticator app, tried for a user. Six digits bear few guesses, so the user's day is counted
+    /// over all addresses; who uses it up knows the password, and the owner still gets in by a recovery code.
+    pub fn second_factor(&self, user_id: i64, from: IpAddr) -> Chain {
+        let user = format!("user {user_id}");
+        let pair = format!("{} {user}", address(from));
+        self.in_order(&[
+            (Rule::SecondFactorMinute, pair.clone()),
+            (Rule::SecondFactorDay, pair),
+            (Rule::SecondFactorUserDay, user),
+        ])
+    }
+
+    /// A recovery code tried. Never limited by the user: nobody guesses one, and it is what is left to an owner.
+    pub fn recovery_code(&self, from: IpAddr) -> Chain {
+        self.in_order(&[(Rule::RecoveryMinute, address(from)), (Rule::RecoveryDay, address(from))])
+    }
+
     /// An account asked for.
     pub fn sign_up(&self, from: IpAddr) -> Chain {
         self.in_order(&[(Rule::SignUpMinute, address(from)), (Rule::SignUpDay, address(from))])
+    }
+
+    /// A place for a page that is told what changes, for as long as it is open; `subject` is whoever looks.
+    ///
+    /// # Errors
+    /// As many are open as there may be.
+    pub fn live_page(&self, subject: &str) -> std::result::Result<Place, Refusal> {
+        let (most, scope) = (self.limits.get(Rule::LivePages), Rule::LivePages.row().name);
+        let refusal = Refusal { scope, limit: most.unwrap_or(0), reset: MINUTE, retry_after: MINUTE };
+        self.live_pages.take(subject, most).ok_or(refusal)
     }
 
     fn in_order(&self, asked: &[(Rule, String)]) -> Chain {

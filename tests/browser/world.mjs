@@ -38,7 +38,19 @@ export async function start({ demo = false } = {}) {
   }
   const ended = new Promise(resolve => child.on('exit', resolve));
   const stop = async () => { child.kill('SIGTERM'); await ended; fs.rmSync(folder, { recursive: true }); };
-  return { base, owner, account, stop };
+  /** The newest path in a letter that looks like `pattern`. */
+  const letterLink = async pattern => {
+    for (let tries = 0; tries < 200; tries++) {
+      const outbox = path.join(folder, 'outbox');
+      const letters = fs.existsSync(outbox) ? fs.readdirSync(outbox).sort().reverse() : [];
+      const texts = letters.map(name => fs.readFileSync(path.join(outbox, name), 'utf8').replaceAll('=\r\n', ''));
+      const found = texts.map(text => text.match(pattern)).find(Boolean);
+      if (found) return found[0];
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    throw new Error(`no letter holds ${pattern}`);
+  };
+  return { base, owner, account, stop, letterLink };
 }
 
 /** Calls the Management API. */
@@ -74,5 +86,14 @@ export async function fill(world) {
   await ping(world, uuids.running, '/start');
   await ping(world, uuids.awkward, '', AWKWARD);
   await api(world, 'POST', `checks/${uuids.paused}/pause`);
+  uuids.channels = [];
+  for (const [name, kind, config] of [
+    ['', 'webhook', { down: { method: 'POST', url: 'http://127.0.0.1:9/hook', headers: { 'X-One': '1' }, body: '$JSON' } }],
+    [AWKWARD, 'email', { address: 'desk@example.org' }],
+  ]) {
+    const uuid = crypto.randomUUID();
+    uuids.channels.push((await api(world, 'PUT', `channels/${uuid}`, { kind, name, config })).id);
+  }
+  await api(world, 'POST', `channels/${uuids.channels[0]}/test`);
   return uuids;
 }

@@ -6,6 +6,8 @@
 
 mod account;
 pub mod assets;
+mod badges;
+mod channels;
 mod check;
 mod checks;
 mod docs;
@@ -13,15 +15,24 @@ mod edit;
 mod failure;
 mod fields;
 mod home;
+mod invitation;
 mod limits;
 mod links;
+mod live;
 mod mark;
+mod projects;
+mod qr;
+mod settings;
 mod shell;
 mod shown;
 mod sign_in;
+mod sign_in_code;
 mod sign_in_link;
 mod sign_up;
+mod team;
+mod usage;
 mod visitor;
+mod wall;
 mod when;
 
 use std::sync::Arc;
@@ -37,6 +48,7 @@ use crate::app::App;
 use crate::http::reply;
 
 pub use failure::WebFailure;
+use live::Part;
 
 /// Nothing but our own style sheet, script, icons and forms.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -47,23 +59,53 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/sign-in/code", get(sign_in_code::show).post(sign_in_code::submit))
         .route("/sign-in/{token}", get(sign_in_link::show).post(sign_in_link::redeem))
         .route("/sign-up", get(sign_up::show).post(sign_up::submit))
         .route("/sign-up/{token}", get(sign_up::show_link).post(sign_up::redeem))
         .route("/sign-out", post(sign_in::sign_out))
-        .route("/account", get(account::show))
-        .route("/account/password", post(account::set_password))
-        .route("/account/zone", post(account::set_zone))
-        .route("/account/sessions/{session}/end", post(account::end_session))
-        .route("/account/sessions/end-others", post(account::end_other_sessions))
+        .route("/usage", get(usage::show))
+        .route("/invitations/{token}", get(invitation::show).post(invitation::redeem))
+        .route("/projects", get(projects::show).post(projects::create))
+        .route("/projects/restore", post(projects::restore))
         .route("/projects/{project}", get(checks::show))
         .route("/projects/{project}/bulk", post(checks::change))
         .route("/projects/{project}/restore", post(checks::restore))
         .route("/projects/{project}/new-check", get(edit::show_new).post(edit::create))
+        .route("/projects/{project}/team", get(team::show))
+        .route("/projects/{project}/team/invitations", post(team::invite))
+        .route("/projects/{project}/team/invitations/{invitation}/revoke", post(team::revoke))
+        .route("/projects/{project}/team/members/{member}/role", post(team::set_role))
+        .route("/projects/{project}/team/members/{member}/remove", post(team::remove))
+        .route("/projects/{project}/team/leave", post(team::leave))
+        .route("/projects/{project}/team/offer", post(team::offer))
+        .route("/projects/{project}/team/withdraw", post(team::withdraw))
+        .route("/projects/{project}/team/accept", post(team::accept))
+        .route("/projects/{project}/settings", get(settings::show))
+        .route("/projects/{project}/settings/name", post(settings::rename))
+        .route("/projects/{project}/settings/ping-key", post(settings::replace_ping_key))
+        .route("/projects/{project}/settings/ping-key/remove", post(settings::remove_ping_key))
+        .route("/projects/{project}/settings/keys", post(settings::create_key))
+        .route("/projects/{project}/settings/keys/{key}/revoke", post(settings::revoke_key))
+        .route("/projects/{project}/settings/delete", post(settings::delete))
+        .route("/projects/{project}/events", get(live::of_project))
+        .route("/projects/{project}/wall", get(wall::show))
+        .route("/projects/{project}/wall/address", post(wall::make_address))
+        .route("/projects/{project}/wall/address/end", post(wall::end_address))
+        .route("/wall/{key}", get(wall::show_by_key))
+        .route("/wall/{key}/events", get(live::of_wall))
+        .route("/projects/{project}/badges", get(badges::show))
+        .route("/projects/{project}/channels", get(channels::show))
+        .route("/projects/{project}/new-channel/{kind}", get(channels::show_new).post(channels::create))
+        .route("/channels/{channel}", get(channels::show_one).post(channels::save))
+        .route("/channels/{channel}/test", post(channels::test))
+        .route("/channels/{channel}/ask", post(channels::ask))
+        .route("/channels/{channel}/delete", post(channels::delete))
         .route("/checks/{check}", get(check::show))
         .route("/checks/{check}/pause", post(check::pause))
         .route("/checks/{check}/resume", post(check::resume))
         .route("/checks/{check}/copy", post(check::copy))
+        .route("/checks/{check}/move", get(check::moving::show).post(check::moving::carry_out))
         .route("/checks/{check}/delete", post(check::delete))
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
@@ -71,6 +113,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/docs", get(docs::list))
         .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
+        .merge(account::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }
@@ -83,6 +126,14 @@ pub async fn not_found() -> Response {
 /// On to another page, after a form was taken.
 fn to(path: &str) -> Response {
     Redirect::to(path).into_response()
+}
+
+/// Renders a page that changes while it is open, or as much of it as was asked for.
+fn live_page(part: &Part, whole: &impl Template, live: &impl Template) -> Response {
+    match part {
+        Part::Page => page(StatusCode::OK, whole),
+        Part::Live | Part::Rows(_) => page(StatusCode::OK, live),
+    }
 }
 
 /// Renders a page with the headers that every page carries.
