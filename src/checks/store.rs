@@ -19,6 +19,14 @@ macro_rules! columns {
     };
 }
 
+/// A flip's columns but its id.
+macro_rules! flip_columns {
+    () => {
+        "check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, started_at, \
+         last_success_at, blind_ms"
+    };
+}
+
 /// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
 macro_rules! state_set {
     () => {
@@ -154,25 +162,17 @@ statements! {
     EXPIRE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2 AND started_at = $3";
     /// Keeps the counter with the rows; the run was redeemed by the same transaction.
     FORGET_RUN = "UPDATE checks SET open_runs = open_runs - 1, seq = seq + 1 WHERE id = $1";
-    CREATE_FLIP =
-        "INSERT INTO flips (check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, \
-         expected_at, started_at, last_success_at, blind_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-         RETURNING id";
-    FIND_FLIP =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE id = $1";
-    LIST_FLIPS =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2";
+    CREATE_FLIP = concat!(
+        "INSERT INTO flips (", flip_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id");
+    FIND_FLIP = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE id = $1");
+    LIST_FLIPS = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2");
     /// Flips of a check from an instant until before another, newest first.
-    LIST_FLIPS_BETWEEN =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND flipped_at >= $2 \
-         AND flipped_at < $3 ORDER BY id DESC";
+    LIST_FLIPS_BETWEEN = concat!(
+        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND flipped_at >= $2 AND flipped_at < $3 \
+         ORDER BY id DESC");
     /// The flip before one, for how long its status had lasted.
-    FIND_FLIP_BEFORE =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1";
+    FIND_FLIP_BEFORE = concat!(
+        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1");
 }
 
 /// An open run.

@@ -15,7 +15,7 @@ use super::spec::Spec;
 use super::{ApiFailure, Caller, Need, Version};
 use crate::alerts::{self, Channel};
 use crate::app::App;
-use crate::checks::json::{Access, CheckJson, unique_key};
+use crate::checks::json::{Access, CheckJson};
 use crate::checks::{self, Check, Created, Settings};
 use crate::db::{self, ReadTx, WriteTx};
 use crate::id;
@@ -130,8 +130,7 @@ pub async fn read(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let shape = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Read).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (opened, check) = caller.open_check(tx, Need::Read, &check).await?;
         shape(tx, &app, &opened, &check, version, now).await
     })?;
     Ok(Json(shape).into_response())
@@ -145,8 +144,7 @@ pub async fn update(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let shape = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
         let check = apply(tx, &check, &spec, version).await?;
         if let Some(wanted) = &spec.channels {
@@ -165,8 +163,7 @@ pub async fn delete(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let shape = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         removal::delete_check(tx, &check, now).await?;
         shape(tx, &app, &opened, &check, version, now).await
     })?;
@@ -181,8 +178,7 @@ pub async fn pause(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let shape = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         let (check, _) = pause::pause(tx, check.id, now).await?;
         shape(tx, &app, &opened, &check, version, now).await
     })?;
@@ -197,8 +193,7 @@ pub async fn resume(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let shape = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         let (check, turned) = pause::resume(tx, check.id, now).await?;
         if turned == Turned::Already {
             return Err(ApiFailure::Conflict("check is not paused"));
@@ -206,43 +201,6 @@ pub async fn resume(
         shape(tx, &app, &opened, &check, version, now).await
     })?;
     Ok(Json(shape).into_response())
-}
-
-/// The check that a path names, by uuid or by the key under which read-only access knows it. By uuid: unknown is
-/// 404, another project's 403. By key, only the project that the API key opens is looked at.
-pub async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Check, ApiFailure> {
-    match Named::of(path) {
-        Named::Uuid(uuid) => {
-            let check = checks::store::find(tx, uuid).await?.ok_or(ApiFailure::NotFound)?;
-            if check.project_id == opened.project.id { Ok(check) } else { Err(ApiFailure::Forbidden) }
-        }
-        Named::UniqueKey => {
-            let checks = checks::store::list(tx, opened.project.id).await?;
-            let named = |check: &Check| unique_key(check.uuid) == path;
-            checks.into_iter().find(named).ok_or(ApiFailure::NotFound)
-        }
-        Named::Nothing => Err(ApiFailure::NotFound),
-    }
-}
-
-/// What the last segment of `checks/<..>` can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    Uuid(Uuid),
-    /// 40 hex digits.
-    UniqueKey,
-    Nothing,
-}
-
-impl Named {
-    pub fn of(path: &str) -> Self {
-        let uuid = if path.len() == 36 { Uuid::try_parse(path).ok() } else { None };
-        match uuid {
-            Some(uuid) => Self::Uuid(uuid),
-            None if path.len() == 40 && path.bytes().all(|byte| byte.is_ascii_hexdigit()) => Self::UniqueKey,
-            None => Self::Nothing,
-        }
-    }
 }
 
 async fn shape(

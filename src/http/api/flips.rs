@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::checks::find;
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::checks::{self, Status, StoredFlip};
@@ -43,8 +42,7 @@ pub async fn list(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let found: Result<Option<Vec<StoredFlip>>, ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Read).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Read, &check).await?;
         let Some((from, to)) = span(query.as_deref().unwrap_or_default(), now) else { return Ok(None) };
         Ok(Some(checks::store::list_flips_between(tx, check.id, from, to).await?))
     });

@@ -9,6 +9,7 @@ pub mod channels;
 pub mod checks;
 pub mod failure;
 pub mod flips;
+pub mod named;
 pub mod pings;
 pub mod schedules;
 pub mod service;
@@ -30,7 +31,7 @@ use crate::http::limits;
 pub use access::{Caller, Need};
 pub use failure::ApiFailure;
 
-use checks::Named;
+use named::Named;
 
 /// The version in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::checks::find;
 use super::{ApiFailure, Caller, Need, Version};
 use crate::app::App;
 use crate::checks::log::{self, Entry};
@@ -48,8 +47,7 @@ pub async fn list(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let found: Result<(Uuid, Vec<Entry>), ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
         let kept = app.account(tx, check.account_id).await?.plan.log_entries;
         let above = check.state.n_pings - kept;
         Ok((check.uuid, log::store::list(tx, check.id, above, kept.min(ENTRIES_MAX)).await?))
@@ -66,8 +64,7 @@ pub async fn body(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let found: Result<Option<Vec<u8>>, ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
         let kept = app.account(tx, check.account_id).await?.plan.log_entries;
         match n.parse::<i64>() {
             Ok(n) if n > check.state.n_pings - kept => Ok(log::store::find_body(tx, check.id, n).await?),
