@@ -88,6 +88,8 @@ statements! {
     LOCK_FOR_EDIT_AT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND rev = $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Locks the row without changing it, after an optimistic decision was outdated. Zero rows: gone.
     LOCK_CHECK = concat!("UPDATE checks SET seq = seq WHERE id = $1 AND deleted_at IS NULL RETURNING ", columns!());
+    /// The same at the revision that the caller knows. Zero rows: somebody edited meanwhile, or the check is gone.
+    LOCK_CHECK_AT = "UPDATE checks SET seq = seq WHERE id = $1 AND rev = $2 AND deleted_at IS NULL";
     /// Writes the settings of a row that this transaction locked.
     WRITE_SETTINGS =
         "UPDATE checks SET name = $2, slug = $3, tags = $4, description = $5, kind = $6, period_ms = $7, \
@@ -318,6 +320,11 @@ pub async fn lock_for_edit(tx: &mut WriteTx, id: i64, rev: Option<i64>) -> Resul
 
 pub async fn lock(tx: &mut WriteTx, id: i64) -> Result<Option<Check>> {
     Ok(tx.change(LOCK_CHECK).bind(id).maybe().await?)
+}
+
+/// Whether the check is still at that revision; it is locked then: see [`LOCK_CHECK_AT`].
+pub async fn lock_at(tx: &mut WriteTx, id: i64, rev: i64) -> Result<bool> {
+    Ok(tx.change(LOCK_CHECK_AT).bind(id).bind(rev).count().await? == 1)
 }
 
 pub async fn write_settings(tx: &mut WriteTx, id: i64, settings: &Settings) -> Result<()> {

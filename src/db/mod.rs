@@ -14,7 +14,7 @@ mod statement;
 mod text;
 
 pub use classify::{Fault, fault};
-pub use inspect::{create_schema, pretend_newer};
+pub use inspect::{count_statements, create_schema, pretend_newer};
 pub use open::{OpenError, Url};
 pub use scope::WRITE_ATTEMPTS;
 pub(crate) use scope::{read, write};

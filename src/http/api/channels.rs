@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::access::Opened;
-use super::{ApiFailure, Caller, Need};
+use super::answers::{Broken, Keyed, OfOne, Posted};
+use super::{ApiFailure, Caller, Need, fields};
 use crate::accounts;
 use crate::alerts::letters::{self, Facts};
 use crate::alerts::send::{Kind, Outcome, email};
@@ -21,14 +22,13 @@ use crate::app::App;
 use crate::db::{self, ReadTx};
 use crate::time::Time;
 
-const NAME_CHARS: usize = 100;
-
-#[derive(Serialize)]
-struct ChannelList {
+#[derive(Serialize, ToSchema)]
+pub struct ChannelList {
     channels: Vec<Listed>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListedChannel)]
 struct Listed {
     id: Uuid,
     name: String,
@@ -36,12 +36,17 @@ struct Listed {
 }
 
 /// One channel, with its settings.
-#[derive(Serialize)]
-struct ChannelJson {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Channel)]
+pub struct ChannelJson {
     #[serde(flatten)]
     listed: Listed,
+    /// What its kind needs.
+    #[schema(value_type = Object)]
     config: Value,
+    /// Whether it is told of checks that go down.
     down: bool,
+    /// Whether it is told of checks that come back up.
     up: bool,
     /// Whether its owner agreed to get alerts.
     verified: bool,
@@ -51,10 +56,49 @@ struct ChannelJson {
     last_error: String,
 }
 
-#[derive(Serialize)]
-struct Tested {
-    result: &'static str,
+/// What came of a test.
+#[derive(Serialize, ToSchema)]
+pub struct Tested {
+    #[schema(inline)]
+    result: Verdict,
+    /// What the other side said, or why nothing was sent.
     answer: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Sent,
+    Failed,
+}
+
+/// What a posted channel asks for. What is left out stays as it is in a channel that exists; a new one needs `kind`
+/// and `config`.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ChannelFields)]
+struct Fields {
+    /// `email` or `webhook`.
+    #[schema(nullable = false)]
+    kind: Option<String>,
+    #[schema(nullable = false, max_length = 100)]
+    name: Option<String>,
+    /// What its kind needs: `{"address": ".."}` for `email`; `{"down": {"method", "url", "headers", "body"}, "up": ..}`
+    /// for `webhook`.
+    #[schema(nullable = false, value_type = Object)]
+    config: Option<Value>,
+    #[schema(nullable = false)]
+    down: Option<bool>,
+    #[schema(nullable = false)]
+    up: Option<bool>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "described here, read by the handlers")]
+struct ByUuid {
+    /// The channel's uuid.
+    #[param(format = "uuid")]
+    channel: String,
 }
 
 impl From<&Channel> for Listed {
@@ -78,32 +122,45 @@ impl From<&Channel> for ChannelJson {
     }
 }
 
-pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, ApiFailure> {
+/// List the channels
+#[utoipa::path(get, path = "/channels/", operation_id = "list_channels", tag = "channels", security(("key" = [])),
+    responses((status = 200, description = "The channels", body = ChannelList), Keyed, Broken))]
+pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<ChannelList>, ApiFailure> {
     let found: Result<Vec<Channel>, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         Ok(alerts::store::list_channels(tx, opened.project.id).await?)
     });
-    Ok(Json(ChannelList { channels: found?.iter().map(Listed::from).collect() }).into_response())
+    Ok(Json(ChannelList { channels: found?.iter().map(Listed::from).collect() }))
 }
 
+/// Read a channel
+#[utoipa::path(get, path = "/channels/{channel}", operation_id = "read_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "The channel", body = ChannelJson), OfOne, Keyed, Broken))]
 pub async fn read(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<ChannelJson>, ApiFailure> {
     let found: Result<Channel, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         find(tx, &opened, &channel).await
     });
-    Ok(Json(ChannelJson::from(&found?)).into_response())
+    Ok(Json(ChannelJson::from(&found?)))
 }
 
-/// Makes the channel of that uuid, or changes it.
+/// Make or change a channel
+///
+/// The uuid is the caller's choice.
+#[utoipa::path(put, path = "/channels/{channel}", operation_id = "write_channel", tag = "channels",
+    params(ByUuid), request_body = Fields, security(("key" = [])),
+    responses((status = 200, description = "The channel, changed", body = ChannelJson),
+        (status = 201, description = "The channel, made", body = ChannelJson), Posted, OfOne, Keyed, Broken))]
 pub async fn write(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<(StatusCode, Json<ChannelJson>), ApiFailure> {
     let now = app.clock.now();
     let written: Result<(StatusCode, Channel), ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
@@ -129,14 +186,20 @@ pub async fn write(
         Ok((status, channel))
     });
     let (status, channel) = written?;
-    Ok((status, Json(ChannelJson::from(&channel))).into_response())
+    Ok((status, Json(ChannelJson::from(&channel))))
 }
 
+/// Delete a channel
+///
+/// The answer is the channel as it was.
+#[utoipa::path(delete, path = "/channels/{channel}", operation_id = "delete_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Broken))]
 pub async fn delete(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<ChannelJson>, ApiFailure> {
     let deleted: Result<Channel, ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
@@ -145,15 +208,22 @@ pub async fn delete(
         }
         Ok(channel)
     });
-    Ok(Json(ChannelJson::from(&deleted?)).into_response())
+    Ok(Json(ChannelJson::from(&deleted?)))
 }
 
+/// Test a channel
+///
 /// Sends a message about a made-up check, now, and tells what came of it.
+#[utoipa::path(post, path = "/channels/{channel}/test", operation_id = "test_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "What came of it", body = Tested), Posted, OfOne,
+        (status = 409, description = "Its owner did not agree yet", body = str, content_type = "text/plain"),
+        Keyed, Broken))]
 pub async fn test(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<Tested>, ApiFailure> {
     let now = app.clock.now();
     let found: Result<Message, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
@@ -164,10 +234,12 @@ pub async fn test(
         Ok(Message::test(channel, &opened.project.name, &app.urls, now))
     });
     let (result, answer) = match app.senders.send(&found?).await {
-        Outcome::Sent { note } => ("sent", note),
-        Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => ("failed", why),
+        Outcome::Sent { note } => (Verdict::Sent, note),
+        Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => {
+            (Verdict::Failed, why)
+        }
     };
-    Ok(Json(Tested { result, answer }).into_response())
+    Ok(Json(Tested { result, answer }))
 }
 
 async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, ApiFailure> {
@@ -176,7 +248,7 @@ async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, A
     if channel.project_id == opened.project.id { Ok(channel) } else { Err(ApiFailure::Forbidden) }
 }
 
-/// Reads `kind`, `name`, `config`, `down` and `up`; what is left out stays as it is in an existing channel.
+/// Reads a body; what is left out stays as it is in an existing channel.
 fn read_body(
     body: &Map<String, Value>,
     uuid: Uuid,
@@ -184,38 +256,22 @@ fn read_body(
     existing: Option<&Channel>,
 ) -> Result<NewChannel, ApiFailure> {
     let invalid = |sentence: &str| ApiFailure::Invalid(sentence.to_owned());
-    let kind = match (body.get("kind"), existing) {
-        (Some(kind), _) => kind.as_str().ok_or_else(|| invalid("kind is not a string"))?,
-        (None, Some(existing)) => existing.kind.as_str(),
-        (None, None) => return Err(invalid("kind is missing")),
-    };
-    let kind = Kind::find(kind).ok_or_else(|| invalid("kind is not one that channels can have"))?;
+    let Fields { kind, name, config, down, up } = fields::read(body).map_err(ApiFailure::Invalid)?;
+    let kind = kind.or_else(|| existing.map(|existing| existing.kind.clone()));
+    let kind = kind.ok_or_else(|| invalid("kind is missing"))?;
+    let kind = Kind::find(&kind).ok_or_else(|| invalid("kind is not one that channels can have"))?;
     if existing.is_some_and(|existing| existing.kind != kind.name) {
         return Err(invalid("kind of a channel cannot be changed"));
     }
-    let name = match (body.get("name"), existing) {
-        (Some(name), _) => name.as_str().ok_or_else(|| invalid("name is not a string"))?,
-        (None, Some(existing)) => existing.name.as_str(),
-        (None, None) => "",
-    };
-    if name.chars().count() > NAME_CHARS || name.contains('\0') {
-        return Err(invalid("name is too long"));
-    }
-    let config = match (body.get("config"), existing) {
-        (Some(config), _) => config.to_string(),
-        (None, Some(existing)) => existing.config.clone(),
-        (None, None) => return Err(invalid("config is missing")),
-    };
-    let checked = kind.check(&config).map_err(ApiFailure::Invalid)?;
-    let told = |field: &str, before: Option<bool>| match body.get(field) {
-        Some(value) => value.as_bool().ok_or_else(|| invalid(&format!("{field} is not a boolean"))),
-        None => Ok(before.unwrap_or(true)),
-    };
+    let config = config.map(|config| config.to_string());
+    let config = config.or_else(|| existing.map(|existing| existing.config.clone()));
+    let checked =
+        kind.check(&config.ok_or_else(|| invalid("config is missing"))?).map_err(ApiFailure::Invalid)?;
     let (on_down, on_up) = match checked.told {
         Some(told) => (told.down, told.up),
         None => (
-            told("down", existing.map(|channel| channel.on_down))?,
-            told("up", existing.map(|channel| channel.on_up))?,
+            down.or(existing.map(|channel| channel.on_down)).unwrap_or(true),
+            up.or(existing.map(|channel| channel.on_up)).unwrap_or(true),
         ),
     };
     let verified_at =
@@ -224,7 +280,7 @@ fn read_body(
         uuid,
         project_id: opened.project.id,
         kind: kind.name,
-        name: name.to_owned(),
+        name: name.or_else(|| existing.map(|existing| existing.name.clone())).unwrap_or_default(),
         config: checked.config,
         on_down,
         on_up,

@@ -5,6 +5,7 @@
 //! holds inline code, asks another host for anything, or shows what a stranger wrote without escaping it.
 
 mod account;
+mod api_reference;
 pub mod assets;
 mod check;
 mod checks;
@@ -67,6 +68,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
+        .route("/docs/api", get(api_reference::show))
         .route("/static/{file}", get(assets::serve))
         .merge(links::routes())
         .layer(CompressionLayer::new())
