@@ -13,6 +13,7 @@ pub mod checks;
 pub mod cli;
 pub mod config;
 pub mod db;
+pub mod demo;
 pub mod error;
 pub mod http;
 pub mod id;

@@ -20,6 +20,7 @@ pub const UNDO_LIFE: Span = Span::hours(1);
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check, now: Time) -> Result<()> {
     accounts::give_back_check(tx, check.account_id).await?;
     let deleted = checks::store::delete(tx, check.id, check.account_id, now).await?;
+    tx.changes_check(check.project_id, check.uuid);
     if deleted { Ok(()) } else { Err(Error::Outdated) }
 }
 

@@ -103,15 +103,8 @@ impl Deliverer<'_> {
                 _ => settlement.clone(),
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
-            match &outcome {
-                Outcome::Sent { .. } => store::note_sent(tx, delivery.channel_id, now).await?,
-                Outcome::Retry { why, .. } | Outcome::Failed { why } => {
-                    store::note_error(tx, delivery.channel_id, why).await?;
-                }
-                Outcome::Disable { why } => {
-                    store::disable_channel(tx, delivery.channel_id, why, now).await?;
-                }
-            }
+            tx.changes_check(message.check.project_id, message.check.uuid);
+            note(tx, delivery.channel_id, &outcome, now).await?;
             Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
         if let Some(settlement) = settled {
@@ -136,6 +129,36 @@ impl Deliverer<'_> {
             outcome = %settlement.outcome,
             "delivery"
         );
+    }
+}
+
+/// Settles what is due at `now` as `outcome` says, without sending anything: what a demonstration does in place of
+/// [`Deliverer::run_once`].
+///
+/// # Errors
+/// The database's.
+pub async fn pretend(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    now: Time,
+    outcome: impl Fn(&Claimed) -> Outcome,
+) -> Result<()> {
+    let due = store::list_claimable(tx, now, BATCH).await?;
+    for delivery in claim_all(tx, plans, &due, now).await? {
+        let outcome = outcome(&delivery);
+        let settlement = settlement(&delivery, &outcome, 0.5, now);
+        store::settle(tx, delivery.id, delivery.claim.unwrap_or_default(), &settlement).await?;
+        note(tx, delivery.channel_id, &outcome, now).await?;
+    }
+    Ok(())
+}
+
+/// Keeps with the channel what its last message came to.
+async fn note(tx: &mut WriteTx, channel_id: i64, outcome: &Outcome, now: Time) -> Result<()> {
+    match outcome {
+        Outcome::Sent { .. } => store::note_sent(tx, channel_id, now).await,
+        Outcome::Retry { why, .. } | Outcome::Failed { why } => store::note_error(tx, channel_id, why).await,
+        Outcome::Disable { why } => store::disable_channel(tx, channel_id, why, now).await.map(drop),
     }
 }
 

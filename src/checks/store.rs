@@ -272,6 +272,7 @@ pub async fn create(tx: &mut WriteTx, new: &NewCheck<'_>) -> Result<Check> {
         .bind(new.now)
         .bind(new.floor);
     let row = bind_settings(change, new.settings).maybe().await?;
+    tx.changes_project(new.project_id);
     row.ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
 }
 
@@ -338,13 +339,17 @@ pub async fn record(tx: &mut WriteTx, check: &Check, next: &State, floor: Floor,
     let change = tx.change(if arm { RECORD_AND_ARM } else { RECORD });
     let change = bind_state(change, check, next).bind(check.state.status).bind(floor).bind(now);
     let change = if arm { change.bind(next.wake_at) } else { change };
-    Ok(change.count().await? == 1)
+    let is_written = change.count().await? == 1;
+    tx.changes_check(check.project_id, check.uuid);
+    Ok(is_written)
 }
 
 /// Whether the state could be written: see [`TURN`].
 pub async fn turn(tx: &mut WriteTx, check: &Check, next: &State) -> Result<bool> {
     let change = bind_state(tx.change(TURN), check, next).bind(next.wake_at).bind(check.state.status);
-    Ok(change.count().await? == 1)
+    let is_written = change.count().await? == 1;
+    tx.changes_check(check.project_id, check.uuid);
+    Ok(is_written)
 }
 
 pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) -> Result<()> {

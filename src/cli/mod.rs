@@ -4,6 +4,7 @@
 //! something), 2 the command line itself is wrong.
 
 mod account;
+mod demo;
 mod doctor;
 
 pub use doctor::examine;
@@ -53,6 +54,15 @@ pub enum Command {
         /// The file to write; it must not exist. SQLite: a database. PostgreSQL: a `pg_dump` archive.
         file: PathBuf,
     },
+    /// Fill a new database with a month of made-up jobs, for a look around.
+    Demo {
+        /// Whose account it becomes; no mail is sent while it is filled.
+        #[arg(long, default_value = "demo@example.org")]
+        email: String,
+        /// How many days are filled.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..=90))]
+        days: u16,
+    },
     /// Compare stored counters with the rows they count.
     Doctor,
 }
@@ -87,6 +97,7 @@ async fn dispatch(command: Command, settings: Settings) -> Result<ExitCode, Fail
             say(&format!("wrote {}", file.display()));
             Ok(ExitCode::SUCCESS)
         }
+        Command::Demo { email, days } => demo::run(&settings, &email, days).await,
         Command::Doctor => doctor::run(&open(&settings).await?).await,
     }
 }

@@ -42,6 +42,8 @@ macro_rules! table {
             $(Limit { name: $name, count: $count, window: $window, subject: $subject, counts: $counts }),+
         ];
 
+        /// The same rules as a list. The length of [`Limits`] is taken from it: that of [`LIMITS`] would depend on
+        /// functions of spans, which an optimising compiler calls a cycle.
         const RULES: &[Rule] = &[$(Rule::$rule),+];
     };
 }
@@ -86,7 +88,7 @@ impl Rule {
 
 /// The counts in force; `None` is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits([Option<i64>; LIMITS.len()]);
+pub struct Limits([Option<i64>; RULES.len()]);
 
 impl Default for Limits {
     fn default() -> Self {

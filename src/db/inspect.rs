@@ -38,7 +38,7 @@ impl Db {
     /// # Errors
     /// The engine cannot make sense of it.
     pub async fn prepare(&self, statement: &Statement) -> sqlx::Result<()> {
-        match &self.0 {
+        match &self.engine {
             Engine::Sqlite { writer, .. } => {
                 writer.acquire().await?.prepare(statement.text.into_sql_str()).await.map(drop)
             }
@@ -53,7 +53,7 @@ impl Db {
     /// # Errors
     /// The engine's.
     pub async fn columns(&self) -> sqlx::Result<Vec<String>> {
-        let rows: Vec<Column> = match &self.0 {
+        let rows: Vec<Column> = match &self.engine {
             Engine::Sqlite { reader, .. } => {
                 let sql = "SELECT m.name || '.' || c.name AS name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c \
                            WHERE m.type = 'table' AND m.name NOT LIKE '\\_%' ESCAPE '\\' AND m.name NOT LIKE 'sqlite%'";
@@ -88,7 +88,7 @@ pub async fn create_schema(url: &str, schema: &str) -> sqlx::Result<()> {
 /// The engine's.
 pub async fn pretend_newer(db: &Db) -> sqlx::Result<()> {
     let sql = "UPDATE _sqlx_migrations SET version = 99990101000000 WHERE version = 1";
-    match &db.0 {
+    match &db.engine {
         Engine::Sqlite { writer, .. } => sqlx::query(sql).execute(writer).await.map(drop),
         Engine::Postgres(pool) => sqlx::query(sql).execute(pool).await.map(drop),
     }

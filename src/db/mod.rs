@@ -8,6 +8,7 @@
 
 mod classify;
 mod inspect;
+mod news;
 mod open;
 mod scope;
 mod statement;
@@ -15,6 +16,7 @@ mod text;
 
 pub use classify::{Fault, fault};
 pub use inspect::{count_statements, create_schema, pretend_newer};
+pub use news::{Changed, News, Watch};
 pub use open::{OpenError, Url};
 pub use scope::WRITE_ATTEMPTS;
 pub(crate) use scope::{read, write};
@@ -25,10 +27,14 @@ pub(crate) use text::text_enum;
 use std::ops::{Deref, DerefMut};
 
 use sqlx::{Pool, Postgres, Sqlite, Transaction};
+use uuid::Uuid;
 
 /// A database of either engine; clones share its connections.
 #[derive(Clone)]
-pub struct Db(Engine);
+pub struct Db {
+    engine: Engine,
+    news: News,
+}
 
 #[derive(Clone)]
 enum Engine {
@@ -45,18 +51,23 @@ enum Conn {
 pub struct ReadTx(Conn);
 
 /// A transaction that may write; it reads too.
-pub struct WriteTx(ReadTx);
+pub struct WriteTx {
+    tx: ReadTx,
+    news: News,
+    /// Projects, each with the check that changes, which are news once this is durable.
+    changed: Vec<(i64, Option<Uuid>)>,
+}
 
 impl Deref for WriteTx {
     type Target = ReadTx;
     fn deref(&self) -> &ReadTx {
-        &self.0
+        &self.tx
     }
 }
 
 impl DerefMut for WriteTx {
     fn deref_mut(&mut self) -> &mut ReadTx {
-        &mut self.0
+        &mut self.tx
     }
 }
 
@@ -70,13 +81,23 @@ impl ReadTx {
 impl WriteTx {
     /// Starts a change; bind its parameters in order, then ask for the `count` of rows or what it returns.
     pub fn change(&mut self, statement: &'static Statement) -> Change<'_> {
-        Change::new(&mut self.0.0, statement)
+        Change::new(&mut self.tx.0, statement)
     }
 
     /// Starts a query whose rows nobody else can write until this transaction ends; they are locked in the
     /// query's order, which a change of many rows does not keep to.
     pub fn lock(&mut self, statement: &'static Statement) -> Query<'_> {
-        Query::locking(&mut self.0.0, statement)
+        Query::locking(&mut self.tx.0, statement)
+    }
+
+    /// Notes that a check of a project changes; whoever watches the project is told once that is durable.
+    pub fn changes_check(&mut self, project_id: i64, check: Uuid) {
+        self.changed.push((project_id, Some(check)));
+    }
+
+    /// The same for which checks a project has, and whatever else its pages show.
+    pub fn changes_project(&mut self, project_id: i64) {
+        self.changed.push((project_id, None));
     }
 
     /// Makes the transaction durable; its locks are free afterwards.
@@ -84,10 +105,12 @@ impl WriteTx {
     /// # Errors
     /// The engine could not make it so; nothing of it happened.
     pub async fn commit(self) -> sqlx::Result<()> {
-        match self.0.0 {
+        match self.tx.0 {
             Conn::Sqlite(tx) => tx.commit().await,
             Conn::Postgres(tx) => tx.commit().await,
-        }
+        }?;
+        self.news.tell(self.changed);
+        Ok(())
     }
 }
 
@@ -97,7 +120,7 @@ impl Db {
     /// # Errors
     /// No connection could be had in time.
     pub async fn begin_read(&self) -> sqlx::Result<ReadTx> {
-        Ok(ReadTx(match &self.0 {
+        Ok(ReadTx(match &self.engine {
             Engine::Sqlite { reader, .. } => Conn::Sqlite(reader.begin().await?),
             Engine::Postgres(pool) => {
                 Conn::Postgres(begin(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
@@ -110,29 +133,36 @@ impl Db {
     /// # Errors
     /// No connection could be had in time, or (SQLite) another process holds the write lock.
     pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
-        Ok(WriteTx(ReadTx(match &self.0 {
+        let tx = ReadTx(match &self.engine {
             Engine::Sqlite { writer, .. } => Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
             Engine::Postgres(pool) => Conn::Postgres(begin(pool, "BEGIN").await?),
-        })))
+        });
+        Ok(WriteTx { tx, news: self.news.clone(), changed: Vec::new() })
     }
 
     /// Whether this process is the only one that can write: true for SQLite's embedded file as a rule, never
     /// for PostgreSQL.
     pub fn is_embedded(&self) -> bool {
-        matches!(self.0, Engine::Sqlite { .. })
+        matches!(self.engine, Engine::Sqlite { .. })
     }
 
     /// The engine's name for logs and status pages.
     pub fn engine(&self) -> &'static str {
-        match self.0 {
+        match self.engine {
             Engine::Sqlite { .. } => "SQLite",
             Engine::Postgres(_) => "PostgreSQL",
         }
     }
 
+    /// What is news here.
+    pub fn news(&self) -> &News {
+        &self.news
+    }
+
     /// Closes every connection; work under way finishes first.
     pub async fn close(&self) {
-        match &self.0 {
+        self.news.close();
+        match &self.engine {
             Engine::Sqlite { reader, writer } => {
                 reader.close().await;
                 writer.close().await;

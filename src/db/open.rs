@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
-use super::{Db, Engine};
+use super::{Db, Engine, News};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
@@ -150,7 +150,7 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .connect_with(options.pragma("query_only", "on"))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
-    Ok(Db(Engine::Sqlite { reader, writer }))
+    Ok(Db { engine: Engine::Sqlite { reader, writer }, news: News::here() })
 }
 
 async fn open_postgres(url: &url::Url) -> Result<Db, OpenError> {
@@ -172,7 +172,8 @@ async fn open_postgres(url: &url::Url) -> Result<Db, OpenError> {
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
     migrated(POSTGRES.run(&pool).await, engine)?;
-    Ok(Db(Engine::Postgres(pool)))
+    let news = News::everywhere(pool.clone());
+    Ok(Db { engine: Engine::Postgres(pool), news })
 }
 
 fn migrated(outcome: Result<(), MigrateError>, engine: &'static str) -> Result<(), OpenError> {

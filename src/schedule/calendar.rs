@@ -13,6 +13,7 @@ use super::bits::Bits;
 
 pub(super) const FIRST_YEAR: i16 = 1970;
 pub(super) const LAST_YEAR: i16 = 2199;
+const MONTH_LENGTHS: [u32; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /// The wall-clock readings at which a schedule runs; no set of the clock is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +119,14 @@ impl Years {
 }
 
 impl Calendar {
+    /// Whether some day of some month matches, whatever year it is: 30 February does not.
+    pub(super) fn has_days(&self) -> bool {
+        let matches = |(month, length)| {
+            self.months.has(month) && (0..7).any(|first| self.days.in_month(first, length) != Bits::EMPTY)
+        };
+        (1..=12).zip(MONTH_LENGTHS).chain([(2, 29)]).any(matches)
+    }
+
     /// The first matching reading at or after `wall`, both in seconds since 1970 as the clock on the wall counts
     /// them; `None` after the year 2199.
     pub(super) fn first_from(&self, wall: i64) -> Option<i64> {
@@ -185,4 +194,41 @@ fn clock(hour: u32, minute: u32, second: u32) -> Option<Time> {
 
 fn wall_seconds(wall: DateTime) -> Option<i64> {
     Offset::UTC.to_timestamp(wall).ok().map(Timestamp::as_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calendar(month: u32, days: Days) -> Calendar {
+        let midnight = Bits::one(0);
+        let (hours, minutes, seconds) = (midnight, midnight, midnight);
+        Calendar { years: Years::ALL, months: Bits::one(month), days, hours, minutes, seconds }
+    }
+
+    #[test]
+    fn a_calendar_has_days_exactly_when_the_search_finds_one() {
+        let date = |day| Days { dates: Bits::one(day), ..Days::ALL };
+        let fifth = |weekday| {
+            let mut nth = [Bits::EMPTY; 5];
+            nth[4] = Bits::one(weekday);
+            Days { weekdays: Bits::EMPTY, nth, ..Days::ALL }
+        };
+        let date_and_fifth = |day| Days { dates: Bits::one(day), ..fifth(1) };
+        let mut dead = Vec::new();
+        for month in 1..=12 {
+            let dated = (1..=31).flat_map(|day| [date(day), date_and_fifth(day)]);
+            for days in dated.chain((0..7).map(fifth)) {
+                let calendar = calendar(month, days);
+                assert_eq!(calendar.has_days(), calendar.first_from(0).is_some(), "{calendar:?}");
+                if !calendar.has_days() {
+                    dead.push(month);
+                }
+            }
+        }
+        let by_date = [2, 2, 4, 6, 9, 11].len();
+        let fifth_before_the_29th = 12 * 28;
+        let fifth_on_no_date = [2, 2, 4, 6, 9, 11].len();
+        assert_eq!(dead.len(), by_date + fifth_before_the_29th + fifth_on_no_date);
+    }
 }

@@ -51,6 +51,22 @@ struct Line {
     calendar: Calendar,
     zone: Zone,
     rule: Rule,
+    /// Found once: a search for a day that never comes walks to the last year.
+    has_days: bool,
+}
+
+impl Line {
+    fn new(calendar: Calendar, zone: Zone, rule: Rule) -> Self {
+        let has_days = calendar.has_days();
+        Self { calendar, zone, rule, has_days }
+    }
+
+    fn next_after(&self, second: i64) -> Option<i64> {
+        if !self.has_days {
+            return None;
+        }
+        changes::next_after(&self.calendar, &self.zone, self.rule, second)
+    }
 }
 
 text_enum! {
@@ -112,7 +128,7 @@ impl Schedule {
     pub fn cron(text: &str, zone: &str) -> Result<Self, ScheduleError> {
         let (text, zone) = (within_length(text.trim())?, Zone::parse(zone)?);
         let (calendar, rule) = cron::parse(text)?;
-        let line = Line { calendar, zone: zone.clone(), rule };
+        let line = Line::new(calendar, zone.clone(), rule);
         Ok(Self::Cron(Expression { text: text.to_owned(), zone, lines: vec![line] }))
     }
 
@@ -126,7 +142,7 @@ impl Schedule {
                 1 => error,
                 _ => ScheduleError(format!("Line {number}: {error}")),
             })?;
-            lines.push(Line { calendar, zone, rule: Rule::Skip });
+            lines.push(Line::new(calendar, zone, Rule::Skip));
         }
         if lines.is_empty() {
             return Err(ScheduleError::new(
@@ -160,8 +176,8 @@ impl Schedule {
             Self::Simple { period } => at.0.checked_add(period.0).map(Time).filter(|next| *next > at),
             Self::Cron(expression) | Self::OnCalendar(expression) => {
                 let second = at.as_seconds();
-                let slot = |line: &Line| changes::next_after(&line.calendar, &line.zone, line.rule, second);
-                expression.lines.iter().filter_map(slot).min().map(Time::from_seconds)
+                let slots = expression.lines.iter().filter_map(|line| line.next_after(second));
+                slots.min().map(Time::from_seconds)
             }
         }
     }

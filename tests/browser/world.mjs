@@ -14,8 +14,8 @@ const freePort = () => new Promise((resolve, reject) => {
   server.listen(0, '127.0.0.1', () => { const { port } = server.address(); server.close(() => resolve(port)); });
 });
 
-/** Starts the program; `stop` ends it and removes its data. */
-export async function start() {
+/** Starts the program, with an account or with a demonstration; `stop` ends it and removes its data. */
+export async function start({ demo = false } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'flatline-browser-'));
   const port = await freePort();
   const env = {
@@ -27,7 +27,8 @@ export async function start() {
     FLATLINE_LOG: 'warn',
   };
   const account = email => JSON.parse(execFileSync(program, ['account', 'create', '--email', email, '--json'], { env }));
-  const owner = account('owner@example.org');
+  const played = () => ({ sign_in_url: /http\S+\/sign-in\/\S+/.exec(execFileSync(program, ['demo'], { env, encoding: 'utf8' }))[0] });
+  const owner = demo ? played() : account('owner@example.org');
   const child = spawn(program, ['serve'], { env, stdio: ['ignore', 'inherit', 'inherit'] });
   const base = `http://127.0.0.1:${port}`;
   for (let tries = 0; ; tries++) {

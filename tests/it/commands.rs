@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use flatline::accounts;
-use flatline::checks::log;
+use flatline::checks::{Status, log};
 use flatline::db::{Db, Statement};
+use flatline::time::Clock;
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, Connection};
 use tokio::io::AsyncWriteExt;
@@ -284,4 +285,38 @@ async fn help_and_version_need_no_settings_and_name_every_command() {
     assert!(out.starts_with(&format!("flatline {}", env!("CARGO_PKG_VERSION"))), "{out}");
     let unknown = program(&place, &[]).arg("frobnicate").output().await.unwrap();
     assert_eq!(unknown.status.code(), Some(2));
+}
+
+on_both! {
+    async fn demo_fills_a_new_database_as_the_jobs_would_have_and_leaves_any_other_alone(engine: Engine) {
+        let place = Place::new(engine).await;
+        let output = run(&place, &["demo", "--days", "2"]).await;
+        let (code, stdout, stderr) = said(&output);
+        assert_eq!(code, 0, "{stderr}");
+        assert!(stdout.starts_with("60 checks, ") && stdout.contains("/sign-in/"), "{stdout}");
+        assert!(stderr.ends_with("flatline: 0 days to go\n"), "{stderr}");
+        let db = place.open().await;
+        assert_eq!(flatline::cli::examine(&db).await.unwrap(), Vec::<String>::new());
+        let mut tx = db.begin_read().await.unwrap();
+        let user = accounts::store::find_user_by_email(&mut tx, "demo@example.org").await.unwrap().unwrap();
+        let project = accounts::store::list_memberships(&mut tx, user.id).await.unwrap().remove(0).project;
+        let checks = flatline::checks::store::list(&mut tx, project.id).await.unwrap();
+        let named = |name: &str| checks.iter().find(|check| check.settings.name == name).unwrap();
+        assert_eq!(checks.len(), 60);
+        for (name, status) in [
+            ("Offsite backup", Status::Down),
+            ("Payment queue", Status::Up),
+            ("Badge reader import", Status::Paused),
+            ("Rain gauge", Status::New),
+        ] {
+            assert_eq!(named(name).state.status, status, "{name}");
+        }
+        assert!(named("Metrics compaction").is_running());
+        let waiting = flatline::alerts::store::list_claimable(&mut tx, Clock::System.now(), 10).await.unwrap();
+        assert!(waiting.is_empty(), "nothing is left to send");
+        drop(tx);
+        let (code, stdout, stderr) = said(&run(&place, &["demo", "--days", "1"]).await);
+        assert_eq!((code, stdout.as_str()), (1, ""));
+        assert!(stderr.contains("holds accounts already; a demonstration needs a database of its own"), "{stderr}");
+    }
 }

@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["badges"],
     &["alerts"],
     &["pings", "sweep", "signup", "plans", "pause", "provision", "removal", "usage"],
-    &["retention", "reports"],
+    &["retention", "reports", "demo"],
     &["recorder"],
     &["app"],
     &["jobs", "http", "smtp", "cli"],

@@ -84,3 +84,16 @@ fn every_invalid_expression_is_refused_and_every_odd_one_accepted() {
     assert_eq!(misjudged(CRON_INVALID, Schedule::parse), Vec::<String>::new());
     assert_eq!(misjudged(ONCALENDAR_INVALID, Schedule::on_calendar), Vec::<String>::new());
 }
+
+#[test]
+fn lines_that_never_run_do_not_hide_one_that_does() {
+    let dead = "2-30\n*-04-31 12:00\n06-31 Europe/Riga\n".repeat(9);
+    let at = |text| Time::parse(text).unwrap();
+    let slots = |text: &str| -> Vec<Time> {
+        let schedule = Schedule::on_calendar(text, "UTC").unwrap();
+        schedule.slots(at("2026-11-30T12:00:00Z")).take(2).collect()
+    };
+    assert_eq!(slots(&dead), []);
+    let wanted = [at("2026-12-01T06:30:00Z"), at("2026-12-02T06:30:00Z")];
+    assert_eq!(slots(&format!("{dead}06:30\n{dead}")), wanted);
+}

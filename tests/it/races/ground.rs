@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::rows::{self, Delivery};
-use crate::support::{Client, Engine, Place, Process, Receiver, World, is_long, sign_up};
+use crate::support::{Client, Engine, Place, Process, Receiver, World, is_long, sign_up, variable};
 
 /// How the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,11 @@ macro_rules! on_all {
 }
 pub(crate) use on_all;
 
-/// How often a race is run; the long run repeats it until luck is no explanation.
+/// How often a race is run; the long run repeats it until luck is no explanation, or as often as
+/// `FLATLINE_TEST_ROUNDS` says.
 pub fn rounds() -> usize {
-    if is_long() { 100 } else { 10 }
+    let stated = variable("FLATLINE_TEST_ROUNDS").map(|rounds| rounds.parse().expect("a number of rounds"));
+    stated.unwrap_or(if is_long() { 1000 } else { 10 })
 }
 
 /// Plans of which nothing is short but what a race is about.

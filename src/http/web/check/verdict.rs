@@ -51,7 +51,7 @@ fn down(check: &Check, standing: Option<&StoredFlip>, wall: &Wall) -> (String, S
 
 fn last_good(check: &Check, wall: &Wall) -> String {
     match check.state.last_success_at {
-        Some(at) => format!("The last good run ended {}, {}.", wall.clock(at), wall.near(at)),
+        Some(at) => format!("The last good run ended {}, {} ago.", wall.clock(at), coarse(wall.now - at)),
         None => "It has had no good run yet.".to_owned(),
     }
 }
