@@ -44,7 +44,7 @@ pub async fn read(
 ///
 /// What the body does not mention stays as it is.
 #[utoipa::path(post, path = "/checks/{check}", operation_id = "update_check", tag = "checks",
-    params(ByUuid, Conditional), request_body = Option<Spec>, security(("key" = [])),
+    params(ByUuid, Conditional), request_body = Spec, security(("key" = [])),
     responses(Tagged, Posted, OfOne, Edited, Keyed, Broken))]
 pub async fn update(
     State(app): State<Arc<App>>,

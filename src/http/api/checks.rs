@@ -97,7 +97,7 @@ impl Filter {
 ///
 /// Or, with `unique`, change the one that is there.
 #[utoipa::path(post, path = "/checks/", operation_id = "create_check", tag = "checks",
-    request_body = Option<Spec>, security(("key" = [])),
+    request_body = Spec, security(("key" = [])),
     responses((status = 201, description = "The check was made", body = CheckJson,
             headers(("ETag" = String, description = "The answer's tag"))),
         Tagged, Posted, Full, Keyed, Broken))]

@@ -4,20 +4,23 @@
 //! themselves, and the types of bodies are what bodies are judged by. `tests/it/api/description.rs` compares its
 //! routes with the router's.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use std::sync::Arc;
+use utoipa::openapi::path::PathItem;
+use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
-use utoipa::openapi::{OpenApi, Server};
+use utoipa::openapi::{OpenApi, RefOr, Required, Server};
 use utoipa::{Modify, OpenApi as _};
 
-use super::answers::Broken;
+use super::answers::{Broken, Failed};
 use super::{ApiFailure, Version, badges, channels, check, checks, flips, pings, schedules, service};
 use crate::app::App;
+use crate::checks::json::CheckJson;
 use crate::error::Error;
+use crate::http::limits::Body as Limited;
 
 /// The version that is described; the two before it differ in little.
 const DESCRIBED: Version = Version(3);
@@ -35,6 +38,8 @@ const DESCRIBED: Version = Version(3);
     paths(checks::list, checks::create, check::read, check::update, check::delete, check::pause, check::resume,
         pings::list, pings::body, flips::list, channels::list, channels::read, channels::write, channels::delete,
         channels::test, badges::list, schedules::preview, service::status, service::metrics, describe),
+    // Those that only answers name, which do not bring their types along.
+    components(schemas(CheckJson, Failed, Limited)),
     modifiers(&Access),
 )]
 struct Description;
@@ -45,6 +50,10 @@ struct Access;
 impl Modify for Access {
     fn modify(&self, description: &mut OpenApi) {
         description.servers = Some(vec![Server::new(format!("/api/v{}", DESCRIBED.0))]);
+        for body in description.paths.paths.values_mut().flat_map(bodies) {
+            // An empty one is as good as `{}`.
+            body.required = Some(Required::False);
+        }
         let key = |header: &str, description: &str| {
             SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::with_description(header, description)))
         };
@@ -54,6 +63,14 @@ impl Modify for Access {
             .add_security_scheme("readonly_key", key("X-Api-Key", "A project's key that may only read"));
         components.add_security_scheme("metrics_key", key("X-Metrics-Key", "The operator's key"));
     }
+}
+
+fn bodies(item: &mut PathItem) -> impl Iterator<Item = &mut RequestBody> {
+    let operations = [&mut item.post, &mut item.put].into_iter().flatten();
+    operations.filter_map(|operation| match operation.request_body.as_mut()? {
+        RefOr::T(body) => Some(body),
+        RefOr::Ref(_) => None,
+    })
 }
 
 /// The description; it never changes while the program runs.

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
+use utoipa::openapi::Object;
+use utoipa::openapi::schema::Type;
 
 use super::fields;
 use crate::checks::{Kind, Likeness, Settings};
@@ -45,9 +47,8 @@ pub struct Spec {
     /// Whether a paused check stays so when it is pinged.
     #[schema(nullable = false)]
     pub manual_resume: Option<bool>,
-    /// The HTTP methods that count as pings: empty for all, or `POST`.
-    #[schema(nullable = false, inline)]
-    pub methods: Option<Methods>,
+    #[schema(schema_with = methods, required = false)]
+    pub methods: Option<String>,
     #[schema(nullable = false, max_length = 100)]
     pub name: Option<String>,
     /// A cron expression of five items, or OnCalendar expressions, one a line.
@@ -87,13 +88,9 @@ pub struct Spec {
     pub unique: Option<Vec<Unique>>,
 }
 
-/// Which requests count as pings.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-pub enum Methods {
-    #[serde(rename = "")]
-    Any,
-    #[serde(rename = "POST")]
-    Post,
+fn methods() -> Object {
+    let words = Object::builder().schema_type(Type::String).enum_values(Some(["", "POST"]));
+    words.description(Some("The HTTP methods that count as pings: empty for all, or `POST`.")).build()
 }
 
 /// A field that `unique` may list.
@@ -132,9 +129,7 @@ impl Spec {
         set(&mut settings.slug, self.slug.as_ref());
         set(&mut settings.tags, self.tags.as_ref());
         set(&mut settings.description, self.desc.as_ref());
-        if let Some(methods) = self.methods {
-            settings.methods = methods.word().to_owned();
-        }
+        set(&mut settings.methods, self.methods.as_ref());
         set(&mut settings.manual_resume, self.manual_resume.as_ref());
         set(&mut settings.grace_ms, self.grace.map(Span::seconds).as_ref());
         set(&mut settings.zone, self.tz.as_ref());
@@ -187,15 +182,6 @@ impl Spec {
 fn set<T: Clone>(to: &mut T, from: Option<&T>) {
     if let Some(from) = from {
         to.clone_from(from);
-    }
-}
-
-impl Methods {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Any => "",
-            Self::Post => "POST",
-        }
     }
 }
 
