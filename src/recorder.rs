@@ -3,8 +3,10 @@
 //! Each ping keeps its own guard and its own answer, sent only once the group is durable. A lone ping waits for
 //! nobody: while one group commits, the next gathers. A group that fails for one ping's sake is replayed one by
 //! one, so that a poisoned ping harms nobody else; one that fails because the database cannot take it is
-//! answered "unavailable" at once, and the span in which that happened ([`refusals`]) is noted as a gap.
+//! answered "unavailable" at once, and the span in which that happened ([`refusals`]) is noted as a gap. A ping that
+//! will probably be refused is looked at by [`asker`] first, which costs no write.
 
+mod asker;
 mod refusals;
 mod too_fast;
 
@@ -23,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::pings::{self, Outcome, Ping};
 use crate::sweep::witness::{self, Stamped};
 use crate::time::Clock;
+use asker::Asker;
 use refusals::Refusals;
 use too_fast::TooFast;
 
@@ -49,35 +52,41 @@ enum Job {
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Job>,
+    asking: mpsc::Sender<Job>,
+    shared: Arc<Shared>,
+}
+
+/// What both sides know.
+struct Shared {
     clock: Clock,
-    refusals: Arc<Refusals>,
-    too_fast: Arc<TooFast>,
+    refusals: Refusals,
+    too_fast: TooFast,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
 pub struct Worker {
-    jobs: Arc<tokio::sync::Mutex<mpsc::Receiver<Job>>>,
+    asker: Asker,
+    committer: Committer,
+}
+
+/// Commits groups.
+struct Committer {
+    jobs: tokio::sync::Mutex<mpsc::Receiver<Job>>,
     db: Db,
     plans: Arc<Plans>,
     metrics: Arc<Metrics>,
-    clock: Clock,
-    refusals: Arc<Refusals>,
-    too_fast: Arc<TooFast>,
+    shared: Arc<Shared>,
 }
 
 /// Makes a recorder and its worker.
 pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) -> (Recorder, Worker) {
     let (queue, jobs) = mpsc::channel(QUEUE);
-    let jobs = Arc::new(tokio::sync::Mutex::new(jobs));
-    let refusals = Arc::new(Refusals::default());
-    let too_fast = Arc::new(TooFast::default());
-    let recorder = Recorder {
-        queue,
-        clock: clock.clone(),
-        refusals: Arc::clone(&refusals),
-        too_fast: Arc::clone(&too_fast),
-    };
-    (recorder, Worker { jobs, db, plans, metrics, clock, refusals, too_fast })
+    let jobs = tokio::sync::Mutex::new(jobs);
+    let shared = Shared { clock, refusals: Refusals::default(), too_fast: TooFast::default() };
+    let shared = Arc::new(shared);
+    let (asking, asker) = Asker::new(queue.clone(), db.clone(), Arc::clone(&shared));
+    let committer = Committer { jobs, db, plans, metrics, shared: Arc::clone(&shared) };
+    (Recorder { queue, asking, shared }, Worker { asker, committer })
 }
 
 impl Recorder {
@@ -88,8 +97,10 @@ impl Recorder {
     pub async fn record(&self, ping: Ping) -> std::result::Result<Outcome, Unavailable> {
         let received_at = ping.received_at;
         let (answer, answered) = oneshot::channel();
-        if self.queue.try_send(Job::Ping(Box::new(ping), answer)).is_err() {
-            self.refusals.add(received_at, self.clock.now());
+        let way =
+            if self.shared.too_fast.expects(ping.check, received_at) { &self.asking } else { &self.queue };
+        if way.try_send(Job::Ping(Box::new(ping), answer)).is_err() {
+            self.shared.refusals.add(received_at, self.shared.clock.now());
             return Err(Unavailable);
         }
         answered.await.map_err(|_| Unavailable)?
@@ -97,7 +108,7 @@ impl Recorder {
 
     /// Whether pings were refused of which the sweep cannot know yet; the next stamp tells it.
     pub fn has_refused(&self) -> bool {
-        self.refusals.unnoted(self.clock.now()).is_some()
+        self.shared.refusals.unnoted(self.shared.clock.now()).is_some()
     }
 
     /// Moves the witness's stamp along the path that pings take.
@@ -112,25 +123,27 @@ impl Recorder {
 
     /// What this process refused of a check for coming too fast, if it remembers any.
     pub fn refused(&self, check: Uuid) -> Option<Refused> {
-        self.too_fast.of(check)
+        self.shared.too_fast.of(check)
     }
 
     /// Takes nothing new; what waits is still recorded.
     pub async fn close(&self) {
-        // An error means that the worker is gone already.
-        let _: Result<(), _> = self.queue.send(Job::Close).await;
+        // Those that ask pass it on once they are done. An error means that the worker is gone already.
+        let _: Result<(), _> = self.asking.send(Job::Close).await;
     }
 }
 
 impl Worker {
     /// Works until the recorder is closed and its jobs are done.
     pub async fn run(self) {
-        let workers = if self.db.is_embedded() { 1 } else { POSTGRES_WORKERS };
-        let worker = Arc::new(self);
+        let Self { asker, committer } = self;
+        let workers = if committer.db.is_embedded() { 1 } else { POSTGRES_WORKERS };
+        let committer = Arc::new(committer);
         let mut running = JoinSet::new();
+        running.spawn(asker.run());
         for _ in 0..workers {
-            let worker = Arc::clone(&worker);
-            running.spawn(async move { worker.work().await });
+            let committer = Arc::clone(&committer);
+            running.spawn(async move { committer.work().await });
         }
         while let Some(ended) = running.join_next().await {
             if let Err(error) = ended {
@@ -138,7 +151,9 @@ impl Worker {
             }
         }
     }
+}
 
+impl Committer {
     async fn work(&self) {
         let mut jobs = Vec::with_capacity(GROUP);
         loop {
@@ -186,8 +201,8 @@ impl Worker {
             }
         };
         for (ping, (answer, outcome)) in pings.iter().zip(answers.into_iter().zip(outcomes)) {
-            if let Ok(Outcome::TooFast { signal, min_interval, .. }) = outcome {
-                self.too_fast.note(ping.check, signal, min_interval, ping.received_at);
+            if let Ok(outcome) = &outcome {
+                self.shared.too_fast.note_outcome(ping, outcome);
             }
             drop(answer.send(outcome));
         }
@@ -211,7 +226,7 @@ impl Worker {
     }
 
     async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
-        let refused = self.refusals.unnoted(self.clock.now());
+        let refused = self.shared.refusals.unnoted(self.shared.clock.now());
         let outcomes = db::write!(self.db, |tx| {
             if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
@@ -219,11 +234,11 @@ impl Worker {
             pings::record(tx, &self.plans, group).await
         });
         match &outcomes {
-            Ok(_) => refused.into_iter().for_each(|gap| self.refusals.noted(gap)),
+            Ok(_) => refused.into_iter().for_each(|gap| self.shared.refusals.noted(gap)),
             Err(error) if self.is_unavailable(error) => {
-                let now = self.clock.now();
+                let now = self.shared.clock.now();
                 let first = group.iter().map(|ping| ping.received_at).min().unwrap_or(now);
-                self.refusals.add(first, now);
+                self.shared.refusals.add(first, now);
             }
             Err(_) => {}
         }
@@ -231,23 +246,23 @@ impl Worker {
     }
 
     async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
-        let now = self.clock.now();
-        let refused = self.refusals.unnoted(now);
+        let now = self.shared.clock.now();
+        let refused = self.shared.refusals.unnoted(now);
         let stamped = db::write!(self.db, |tx| {
             if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
-            witness::stamp(tx, self.clock.now()).await
+            witness::stamp(tx, self.shared.clock.now()).await
         });
         match stamped {
             Ok(stamped) => {
-                refused.into_iter().for_each(|gap| self.refusals.noted(gap));
+                refused.into_iter().for_each(|gap| self.shared.refusals.noted(gap));
                 Ok(stamped)
             }
             Err(error) => {
                 tracing::error!(%error, "the witness could not stamp");
                 if self.is_unavailable(&error) {
-                    self.refusals.add(now, self.clock.now());
+                    self.shared.refusals.add(now, self.shared.clock.now());
                 }
                 Err(Unavailable)
             }

@@ -5,6 +5,7 @@
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
+pub mod group;
 pub mod history;
 pub mod json;
 pub mod log;

@@ -161,6 +161,13 @@ pub struct Taken {
     pub flip: Option<Change>,
 }
 
+impl Taken {
+    /// Whether nothing follows from the ping but its log entry.
+    pub fn is_plain(&self) -> bool {
+        self.logged && self.run == RunChange::Keep && self.flip.is_none()
+    }
+}
+
 /// The instant, if it can be believed at `now`.
 fn believed(at: Option<Time>, now: Time) -> Option<Time> {
     at.filter(|at| *at <= now + CLOCK_SLACK)
@@ -189,9 +196,6 @@ pub fn step(state: &State, rules: &Rules, arrival: &Arrival, now: Time) -> Step 
 /// When a ping that has to pass `term` may come, if that is later than now. The guarded write judges the same
 /// term against the live row.
 fn retry_at(state: &State, floor: Span, term: Floor, now: Time) -> Option<Time> {
-    if floor == Span::ZERO {
-        return None;
-    }
     let since = match term {
         Floor::Free => None,
         Floor::Repeat => state.last_ping_at,
@@ -200,6 +204,14 @@ fn retry_at(state: &State, floor: Span, term: Floor, now: Time) -> Option<Time> 
         Floor::Ignored => state.last_ignored_at,
         Floor::Start => state.starts_since_at.filter(|_| state.starts >= STARTS_PER_FLOOR),
     };
+    free_at(since, floor, now)
+}
+
+/// When the floor after `since` is over, if that is later than now.
+pub fn free_at(since: Option<Time>, floor: Span, now: Time) -> Option<Time> {
+    if floor == Span::ZERO {
+        return None;
+    }
     believed(since, now).map(|since| since + floor).filter(|at| *at > now)
 }
 

@@ -19,6 +19,8 @@ macro_rules! columns {
     };
 }
 
+pub(super) use columns;
+
 /// A flip's columns but its id.
 macro_rules! flip_columns {
     () => {
@@ -159,7 +161,7 @@ statements! {
     /// Takes back what a clock set back left in the future; the check's row is locked.
     CLAMP_RUNS = "UPDATE runs SET started_at = $2 WHERE check_id = $1 AND started_at > $2";
     LIST_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE check_id = $1 ORDER BY started_at";
-    LIST_EXPIRED_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE started_at < $1 ORDER BY check_id, rid LIMIT $2";
+    LIST_EXPIRED_RUNS = "SELECT check_id, rid, started_at FROM runs WHERE started_at < $1 ORDER BY started_at LIMIT $2";
     /// Redeems a run that grew too old. Zero rows: it was closed or started anew.
     EXPIRE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2 AND started_at = $3";
     /// Keeps the counter with the rows; the run was redeemed by the same transaction.

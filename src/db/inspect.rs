@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::future::Future;
 
-use sqlx::{ConnectOptions, Connection, Executor, SqlSafeStr};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use std::str::FromStr;
 
-use super::{Db, Engine, Statement};
+use super::{Db, Engine, Statement, rows};
 
 tokio::task_local! {
     static STATEMENTS: Cell<u64>;
@@ -40,10 +40,45 @@ impl Db {
     pub async fn prepare(&self, statement: &Statement) -> sqlx::Result<()> {
         match &self.engine {
             Engine::Sqlite { writer, .. } => {
-                writer.acquire().await?.prepare(statement.text.into_sql_str()).await.map(drop)
+                writer.acquire().await?.prepare(rows::text_of(statement, true)).await.map(drop)
             }
             Engine::Postgres(pool) => {
-                pool.acquire().await?.prepare(statement.text.into_sql_str()).await.map(drop)
+                pool.acquire().await?.prepare(rows::text_of(statement, false)).await.map(drop)
+            }
+        }
+    }
+
+    /// How the engine goes about a statement, a line each step. PostgreSQL is asked as if reading a whole table cost
+    /// more than anything else: over the few rows of a test it would be right to do so, and what is asked is whether
+    /// it could do otherwise.
+    ///
+    /// # Errors
+    /// The engine cannot make sense of it.
+    pub async fn explain(&self, statement: &Statement) -> sqlx::Result<Vec<String>> {
+        match &self.engine {
+            Engine::Sqlite { writer, .. } => {
+                let text = rows::text_of(statement, true);
+                let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", text.as_str()));
+                let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(sql).fetch_all(writer).await?;
+                Ok(steps.into_iter().map(|(.., step)| step).collect())
+            }
+            Engine::Postgres(pool) => {
+                let text = rows::text_of(statement, false);
+                let parameters = (1..).take_while(|number| text.as_str().contains(&format!("${number}")));
+                let nulls = vec!["NULL"; parameters.count()].join(", ");
+                let execute = if nulls.is_empty() { "hot".to_owned() } else { format!("hot({nulls})") };
+                let mut tx = pool.begin().await?;
+                for sql in [
+                    "SET LOCAL plan_cache_mode = force_generic_plan".to_owned(),
+                    "SET LOCAL enable_seqscan = off".to_owned(),
+                    format!("PREPARE hot AS {}", text.as_str()),
+                ] {
+                    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *tx).await?;
+                }
+                let sql = AssertSqlSafe(format!("EXPLAIN (COSTS OFF) EXECUTE {execute}"));
+                let steps = sqlx::raw_sql(sql).fetch_all(&mut *tx).await?;
+                sqlx::raw_sql("DEALLOCATE hot").execute(&mut *tx).await?;
+                steps.iter().map(|row| row.try_get(0)).collect()
             }
         }
     }
@@ -78,7 +113,7 @@ impl Db {
 pub async fn create_schema(url: &str, schema: &str) -> sqlx::Result<()> {
     let mut connection = sqlx::postgres::PgConnectOptions::from_str(url)?.connect().await?;
     let sql = format!("CREATE SCHEMA \"{schema}\"");
-    sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
+    sqlx::query(AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await
 }
 

@@ -17,6 +17,10 @@ static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 /// How long a write waits for another process that holds SQLite's lock, and any work for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
 const SQLITE_READERS: u32 = 4;
+/// SQLite's `cache_size` of the writer, in kilobytes: all pages that a group of pings changes, and the inner ones of
+/// every tree, or they would be written twice. A reader's is smaller.
+const SQLITE_WRITER_CACHE: &str = "-49152";
+const SQLITE_READER_CACHE: &str = "-8192";
 const POSTGRES_CONNECTIONS: u32 = 16;
 /// PostgreSQL ends a statement that takes longer: a stalled statement must not hold row locks for good.
 const STATEMENT_TIMEOUT: &str = "20s";
@@ -119,6 +123,8 @@ fn sqlite_options(path: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(PATIENCE)
+        // All checks of a group of pings fit in, so that the engine does not wait for whoever takes them out.
+        .row_buffer_size(256)
         .statement_cache_capacity(256)
 }
 
@@ -138,7 +144,7 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         // Some errors (a full disk) make the engine end the transaction by itself; the driver goes on counting it
         // as open and could not begin another one, so such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-        .connect_with(options.clone())
+        .connect_with(options.clone().pragma("cache_size", SQLITE_WRITER_CACHE))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
     migrated(SQLITE.run(&writer).await, engine)?;
@@ -147,7 +153,7 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .acquire_timeout(PATIENCE)
         .idle_timeout(None)
         .max_lifetime(None)
-        .connect_with(options.pragma("query_only", "on"))
+        .connect_with(options.pragma("cache_size", SQLITE_READER_CACHE).pragma("query_only", "on"))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
     Ok(Db { engine: Engine::Sqlite { reader, writer }, news: News::here() })

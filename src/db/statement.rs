@@ -1,4 +1,4 @@
-//! Statements as named constants, and the two ways to run one.
+//! Statements as named constants, and the two ways to run one. Those over many rows are run by `rows`.
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
@@ -13,6 +13,7 @@ use super::{Conn, inspect};
 #[derive(Debug)]
 pub struct Statement {
     pub name: &'static str,
+    /// One that is about many rows says where they stand and what they consist of: see `rows`.
     pub text: &'static str,
 }
 
@@ -26,6 +27,9 @@ macro_rules! statements {
     };
 }
 pub(crate) use statements;
+
+/// What makes a PostgreSQL query lock the rows it gives.
+pub(super) const LOCKING: &str = " FOR NO KEY UPDATE";
 
 /// A value that both engines take as a parameter.
 pub trait Bind:
@@ -147,9 +151,7 @@ impl<'c> Query<'c> {
     pub(super) fn locking(conn: &'c mut Conn, statement: &'static Statement) -> Self {
         let text = match conn {
             Conn::Sqlite(_) => statement.text.into_sql_str(),
-            Conn::Postgres(_) => {
-                AssertSqlSafe(format!("{} FOR NO KEY UPDATE", statement.text)).into_sql_str()
-            }
+            Conn::Postgres(_) => AssertSqlSafe(format!("{}{LOCKING}", statement.text)).into_sql_str(),
         };
         Self { text, bound: Bound::on(conn) }
     }

@@ -7,17 +7,18 @@
 
 pub mod filter;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
 use crate::accounts;
 use crate::alerts;
+use crate::checks::group::{self, Repeat, Repeatable};
 use crate::checks::log::{self, Entry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
 use crate::checks::{self, Check, Reason, Signal};
 use crate::config::Plans;
-use crate::db::WriteTx;
+use crate::db::{ReadTx, WriteTx};
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
 
@@ -73,42 +74,148 @@ pub enum Outcome {
 /// # Errors
 /// The database's; then nothing of the group was recorded.
 pub async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<Vec<Outcome>> {
-    let mut checks: HashMap<Uuid, Check> = HashMap::new();
-    for ping in group {
-        if !checks.contains_key(&ping.check)
-            && let Some(check) = checks::store::find(tx, ping.check).await?
-        {
-            checks.insert(ping.check, check);
-        }
+    if let [ping] = group {
+        let Some(mut check) = checks::store::find(tx, ping.check).await? else {
+            return Ok(vec![Outcome::Unknown]);
+        };
+        return Ok(vec![take(tx, plans, &mut check, ping, false).await?]);
     }
-    let mut order: Vec<usize> = (0..group.len()).collect();
-    order.sort_by_key(|&index| (checks.get(&group[index].check).map(|check| check.id), index));
+    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
+    let uuids: Vec<Uuid> = uuids.into_iter().collect();
+    let found = group::store::lock_all(tx, &uuids).await?;
+    let mut checks: HashMap<Uuid, Check> = found.into_iter().map(|check| (check.uuid, check)).collect();
     let mut outcomes = vec![Outcome::Unknown; group.len()];
-    for index in order {
-        if let Some(check) = checks.get_mut(&group[index].check) {
-            outcomes[index] = take(tx, plans, check, &group[index]).await?;
-        }
+    let known = |index: &usize| checks.contains_key(&group[*index].check);
+    let mut waiting: Vec<usize> = (0..group.len()).filter(known).collect();
+    while !waiting.is_empty() {
+        let mut seen = HashSet::with_capacity(waiting.len());
+        let (round, later): (Vec<usize>, Vec<usize>) =
+            waiting.into_iter().partition(|&index| seen.insert(group[index].check));
+        take_round(tx, plans, &mut checks, group, &round, &mut outcomes).await?;
+        waiting = later;
     }
     Ok(outcomes)
 }
 
-/// Decides one ping and writes what follows; `check` is left as the row now is.
-async fn take(tx: &mut WriteTx, plans: &Plans, check: &mut Check, ping: &Ping) -> Result<Outcome> {
+/// Refuses what a look at the checks shows to be a repeat under its floor; `None` for a ping that has to be decided
+/// by [`record`].
+///
+/// # Errors
+/// The database's.
+pub async fn refuse(tx: &mut ReadTx, group: &[Ping]) -> Result<Vec<Option<Outcome>>> {
+    let plain = |ping: &&Ping| ping.signal == Signal::Success && ping.letter.is_none();
+    let uuids: HashSet<Uuid> = group.iter().filter(plain).map(|ping| ping.check).collect();
+    let uuids: Vec<Uuid> = uuids.into_iter().collect();
+    let found = group::store::list_repeatable(tx, &uuids).await?;
+    let found: HashMap<Uuid, Repeatable> = found.into_iter().map(|check| (check.uuid, check)).collect();
+    let refuse = |ping: &Ping| {
+        let check = found.get(&ping.check).filter(|_| plain(&ping))?;
+        let retry_at = state::free_at(check.last_ping_at, check.floor_ms, ping.received_at)?;
+        Some(too_fast(ping.signal, check.floor_ms, retry_at, ping))
+    };
+    Ok(group.iter().map(refuse).collect())
+}
+
+fn too_fast(signal: Signal, min_interval: Span, retry_at: Time, ping: &Ping) -> Outcome {
+    Outcome::TooFast { signal, min_interval, retry_after: retry_at - ping.received_at }
+}
+
+/// Takes at most one ping of each check: those that only repeat what is known are written together, the others
+/// one by one.
+async fn take_round(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    checks: &mut HashMap<Uuid, Check>,
+    group: &[Ping],
+    round: &[usize],
+    outcomes: &mut [Outcome],
+) -> Result<()> {
+    let (mut repeats, mut drafts) = (Vec::with_capacity(round.len()), Vec::with_capacity(round.len()));
+    for &index in round {
+        let ping = &group[index];
+        let Some(check) = checks.get_mut(&ping.check) else { continue };
+        let decided = decide(tx, check, ping).await?;
+        let repeat = match &decided {
+            Decided::Taken(taken) if taken.is_plain() => {
+                Repeat::of(check, &taken.state, taken.floor, ping.received_at)
+            }
+            _ => None,
+        };
+        match (decided, repeat) {
+            (Decided::Refused(refused), _) => outcomes[index] = refused,
+            (Decided::Taken(taken), Some(repeat)) => {
+                repeats.push(repeat);
+                drafts.push((index, taken));
+            }
+            (Decided::Taken(_), None) => outcomes[index] = take(tx, plans, check, ping, false).await?,
+        }
+    }
+    let written =
+        if repeats.is_empty() { HashSet::new() } else { group::store::record_repeats(tx, repeats).await? };
+    let mut entries = Vec::with_capacity(drafts.len());
+    let mut to_prune = Vec::new();
+    for (index, taken) in drafts {
+        let ping = &group[index];
+        let Some(check) = checks.get_mut(&ping.check) else { continue };
+        if !written.contains(&check.id) {
+            outcomes[index] = take(tx, plans, check, ping, true).await?;
+            continue;
+        }
+        let n = taken.state.n_pings;
+        entries.push((entry(check.id, n, ping, &taken), ping.body.as_slice()));
+        if n % PRUNE_EVERY == 0 {
+            to_prune.push(ping.check);
+        }
+        outcomes[index] = Outcome::Recorded { signal: taken.signal, flip: None };
+        check.state = taken.state;
+        check.state.seq += 1;
+    }
+    if !entries.is_empty() {
+        log::store::create_all(tx, entries).await?;
+    }
+    for uuid in to_prune {
+        if let Some(check) = checks.get(&uuid) {
+            prune(tx, plans, check, check.state.n_pings).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What the state machine says of a ping.
+enum Decided {
+    Refused(Outcome),
+    Taken(Box<Taken>),
+}
+
+async fn decide(tx: &mut ReadTx, check: &Check, ping: &Ping) -> Result<Decided> {
+    let arrival = arrival(tx, check, ping).await?;
+    Ok(match state::step(&check.state, &check.rules(), &arrival, ping.received_at) {
+        Step::Refused { retry_at } => {
+            Decided::Refused(too_fast(arrival.signal, check.floor_ms, retry_at, ping))
+        }
+        Step::Taken(taken) => Decided::Taken(taken),
+    })
+}
+
+/// Decides one ping and writes what follows; `check` is left as the row now is. One that `is_outdated` is known not
+/// to be the live row any more.
+async fn take(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    check: &mut Check,
+    ping: &Ping,
+    is_outdated: bool,
+) -> Result<Outcome> {
     for decision in 0..DECISIONS {
-        if decision > 0 {
+        if decision > 0 || is_outdated {
             match checks::store::lock(tx, check.id).await? {
                 Some(live) => *check = live,
                 None => return Ok(Outcome::Unknown),
             }
         }
-        let arrival = arrival(tx, check, ping).await?;
-        let taken = match state::step(&check.state, &check.rules(), &arrival, ping.received_at) {
-            Step::Refused { retry_at } => {
-                let retry_after = retry_at - ping.received_at;
-                let signal = arrival.signal;
-                return Ok(Outcome::TooFast { signal, min_interval: check.floor_ms, retry_after });
-            }
-            Step::Taken(taken) => taken,
+        let taken = match decide(tx, check, ping).await? {
+            Decided::Refused(refused) => return Ok(refused),
+            Decided::Taken(taken) => taken,
         };
         if checks::store::record(tx, check, &taken.state, taken.floor, ping.received_at).await? {
             follow(tx, plans, check, ping, &taken).await?;
@@ -122,7 +229,7 @@ async fn take(tx: &mut WriteTx, plans: &Plans, check: &mut Check, ping: &Ping) -
     Err(Error::internal("a ping was outdated on a locked row"))
 }
 
-async fn arrival(tx: &mut WriteTx, check: &Check, ping: &Ping) -> Result<Arrival> {
+async fn arrival(tx: &mut ReadTx, check: &Check, ping: &Ping) -> Result<Arrival> {
     let run = match check.state.open_runs {
         0 => None,
         _ => checks::store::find_run(tx, check.id, ping.rid).await?,

@@ -1,4 +1,5 @@
-//! What was refused of each check lately, for its page: in memory, of this process, and only of so many checks.
+//! What was refused of each check lately: for its page, and as a hint that the next ping will be refused too. In
+//! memory, of this process, and only of so many checks.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use uuid::Uuid;
 
 use crate::checks::Signal;
+use crate::pings::{Outcome, Ping};
 use crate::time::{Span, Time};
 
 /// Checks that are remembered at least; those whose last refusal is older go first.
-const REMEMBERED: usize = 5_000;
+const REMEMBERED: usize = 60_000;
 
 /// Pings of one check that came too fast since this process began to count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,14 @@ struct Generations {
 }
 
 impl TooFast {
-    pub(super) fn note(&self, check: Uuid, signal: Signal, min_interval: Span, now: Time) {
+    /// Notes how a ping was answered, if it was refused for coming too fast.
+    pub(super) fn note_outcome(&self, ping: &Ping, outcome: &Outcome) {
+        if let Outcome::TooFast { signal, min_interval, .. } = outcome {
+            self.note(ping.check, *signal, *min_interval, ping.received_at);
+        }
+    }
+
+    fn note(&self, check: Uuid, signal: Signal, min_interval: Span, now: Time) {
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Generations { young, old } = &mut *guard;
         if !young.contains_key(&check) && young.len() >= REMEMBERED {
@@ -42,6 +51,12 @@ impl TooFast {
         let before = old.remove(&check).map_or(0, |refused| refused.pings);
         let pings = young.get(&check).map_or(before, |refused| refused.pings) + 1;
         young.insert(check, Refused { pings, signal, last_at: now, min_interval });
+    }
+
+    /// Whether a ping of the check was refused within the last floor: then a look at the row will probably do, and if
+    /// it does not, nothing but the look is lost.
+    pub(super) fn expects(&self, check: Uuid, now: Time) -> bool {
+        self.of(check).is_some_and(|refused| now < refused.last_at + refused.min_interval)
     }
 
     pub(super) fn of(&self, check: Uuid) -> Option<Refused> {
@@ -71,6 +86,11 @@ mod tests {
             note(number, 5);
         }
         assert_eq!(memory.of(check(7)), None);
+        assert!(memory.expects(check(3 * REMEMBERED - 1), Time(60_004)));
+        assert!(
+            !memory.expects(check(3 * REMEMBERED - 1), Time(60_005)),
+            "a floor later nothing is expected"
+        );
         let kept = (0..3 * REMEMBERED).filter(|number| memory.of(check(*number)).is_some()).count();
         assert!((REMEMBERED..=2 * REMEMBERED).contains(&kept), "{kept}");
     }

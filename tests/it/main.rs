@@ -9,6 +9,8 @@ mod commands;
 mod crash;
 mod deliveries;
 mod floor;
+mod full_scans;
+mod groups;
 mod heart;
 mod house;
 mod input;

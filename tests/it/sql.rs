@@ -6,12 +6,13 @@ use crate::support::{Engine, Place};
 use flatline::db::{self, Statement};
 
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
-const STORES: &[(&str, &[&Statement])] = &[
+pub const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
+    ("checks/group/store.rs", flatline::checks::group::store::STATEMENTS),
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
     ("checks/store.rs", flatline::checks::store::STATEMENTS),

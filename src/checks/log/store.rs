@@ -1,7 +1,7 @@
 //! SQL of the tables `pings` and `bodies`.
 
 use super::Entry;
-use crate::db::{ReadTx, WriteTx, statements};
+use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
 macro_rules! columns {
@@ -15,6 +15,15 @@ statements! {
     /// Adds an entry; its number was taken by the write of the check's row in the same transaction.
     CREATE_ENTRY = concat!(
         "INSERT INTO pings (", columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)");
+    /// The same for the entries of a group of pings.
+    CREATE_ENTRIES = concat!(
+        "INSERT INTO pings (", columns!(), ") SELECT column1, column2, column3, column4, column5, column6, column7, \
+         column8, column9, column10, column11, column12 \
+         FROM {rows BIGINT, BIGINT, BIGINT, TEXT, TEXT, TEXT, TEXT, TEXT, UUID, BIGINT, BIGINT, BIGINT} AS new \
+         WHERE column1 IS NOT NULL");
+    CREATE_BODIES =
+        "INSERT INTO bodies (check_id, n, body) SELECT column1, column2, column3 \
+         FROM {rows BIGINT, BIGINT, BYTEA} AS new WHERE column1 IS NOT NULL";
     CREATE_BODY = "INSERT INTO bodies (check_id, n, body) VALUES ($1, $2, $3)";
     /// The newest entries of a check above a number, newest first.
     LIST_ENTRIES = concat!(
@@ -34,6 +43,10 @@ statements! {
 struct Body {
     body: Vec<u8>,
 }
+
+/// What a statement returns that returns no rows.
+#[derive(sqlx::FromRow)]
+struct Nothing {}
 
 #[derive(sqlx::FromRow)]
 struct Sum {
@@ -60,6 +73,38 @@ pub async fn create(tx: &mut WriteTx, entry: &Entry, body: &[u8]) -> Result<()> 
         tx.change(CREATE_BODY).bind(entry.check_id).bind(entry.n).bind(body.to_vec()).count().await?;
     }
     Ok(())
+}
+
+/// Adds entries of several checks, each with its body.
+pub async fn create_all(tx: &mut WriteTx, entries: Vec<(Entry, &[u8])>) -> Result<()> {
+    let with_body = entries.iter().filter(|(_, body)| !body.is_empty());
+    let bodies: Vec<[Value; 3]> = with_body
+        .map(|(entry, body)| [entry.check_id.into(), entry.n.into(), body.to_vec().into()])
+        .collect();
+    let rows: Vec<[Value; 12]> = entries.into_iter().map(|(entry, _)| row_of(entry)).collect();
+    tx.change_rows::<Nothing, _>(CREATE_ENTRIES, &rows).await?;
+    if !bodies.is_empty() {
+        tx.change_rows::<Nothing, _>(CREATE_BODIES, &bodies).await?;
+    }
+    Ok(())
+}
+
+/// The columns of [`CREATE_ENTRIES`].
+fn row_of(entry: Entry) -> [Value; 12] {
+    [
+        entry.check_id.into(),
+        entry.n.into(),
+        entry.received_at.into(),
+        entry.kind.word().into(),
+        entry.scheme.into(),
+        entry.remote_addr.into(),
+        entry.method.into(),
+        entry.user_agent.into(),
+        entry.rid.into(),
+        entry.exit_status.into(),
+        entry.duration_ms.into(),
+        entry.body_bytes.into(),
+    ]
 }
 
 /// At most `limit` entries with numbers above `above`, newest first.

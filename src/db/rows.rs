@@ -1,0 +1,201 @@
+//! One statement over many rows: what a group of pings needs, at the price of one.
+//!
+//! The text says `{rows BIGINT, TEXT}` where a table expression is to stand, whose columns have these types and are
+//! called `column1`, `column2` and so on. Each engine gets the form that it is fast with: SQLite a list of VALUES, whose
+//! length is rounded up so that few texts are prepared (a row that fills it up is all NULL, and the text leaves it out),
+//! PostgreSQL one array a column.
+
+use std::borrow::Cow;
+
+use sqlx::postgres::PgArguments;
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments, AssertSqlSafe, SqlSafeStr, SqlStr};
+use uuid::Uuid;
+
+use super::{Conn, FromSql, ReadTx, Statement, WriteTx};
+use crate::time::{Span, Time};
+
+/// Rows that SQLite is given at once; a multiple of them has no more to gain.
+const SQLITE_SIZES: [usize; 3] = [8, 32, 128];
+
+/// One value of a row; what is absent is NULL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Long(Option<i64>),
+    Text(Option<Cow<'static, str>>),
+    Uuid(Option<Uuid>),
+    Blob(Option<Vec<u8>>),
+}
+
+macro_rules! value_of {
+    ($($type:ty => |$given:ident| $value:expr;)+) => {
+        $(impl From<$type> for Value {
+            fn from($given: $type) -> Self {
+                $value
+            }
+        })+
+    };
+}
+
+value_of! {
+    i64 => |long| Self::Long(Some(long));
+    Option<i64> => |long| Self::Long(long);
+    Time => |at| Self::Long(Some(at.0));
+    Option<Time> => |at| Self::Long(at.map(|at| at.0));
+    Option<Span> => |span| Self::Long(span.map(|span| span.0));
+    &'static str => |text| Self::Text(Some(Cow::Borrowed(text)));
+    String => |text| Self::Text(Some(Cow::Owned(text)));
+    Option<String> => |text| Self::Text(text.map(Cow::Owned));
+    Uuid => |uuid| Self::Uuid(Some(uuid));
+    Option<Uuid> => |uuid| Self::Uuid(uuid);
+    Vec<u8> => |blob| Self::Blob(Some(blob));
+}
+
+impl ReadTx {
+    /// Runs a query about all of `rows` and gives what it finds.
+    ///
+    /// # Errors
+    /// The engine's, or a row that does not fit `R`.
+    pub async fn query_rows<R: FromSql, const N: usize>(
+        &mut self,
+        statement: &'static Statement,
+        rows: &[[Value; N]],
+    ) -> sqlx::Result<Vec<R>> {
+        run(&mut self.0, statement, rows, "").await
+    }
+}
+
+impl WriteTx {
+    /// Runs a change with all of `rows` and gives what it returns.
+    ///
+    /// # Errors
+    /// The engine's, or a row that does not fit `R`.
+    pub async fn change_rows<R: FromSql, const N: usize>(
+        &mut self,
+        statement: &'static Statement,
+        rows: &[[Value; N]],
+    ) -> sqlx::Result<Vec<R>> {
+        run(&mut self.tx.0, statement, rows, "").await
+    }
+
+    /// A query whose rows nobody else can write until this transaction ends, locked in the query's order.
+    ///
+    /// # Errors
+    /// The engine's, or a row that does not fit `R`.
+    pub async fn lock_rows<R: FromSql, const N: usize>(
+        &mut self,
+        statement: &'static Statement,
+        rows: &[[Value; N]],
+    ) -> sqlx::Result<Vec<R>> {
+        run(&mut self.tx.0, statement, rows, super::statement::LOCKING).await
+    }
+}
+
+/// A text about many rows: what stands before and after them, and the types of their columns.
+struct Text<'a> {
+    before: &'a str,
+    types: Vec<&'a str>,
+    after: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn of(text: &'a str) -> Option<Self> {
+        let (before, rest) = text.split_once("{rows ")?;
+        let (types, after) = rest.split_once('}')?;
+        Some(Self { before, types: types.split(", ").collect(), after })
+    }
+
+    fn for_sqlite(&self, size: usize) -> SqlStr {
+        // Parameters without numbers: the driver looks numbered ones up one after the other, at each execution.
+        let row = format!("({}?)", "?,".repeat(self.types.len() - 1));
+        let rows = format!("{row},").repeat(size - 1);
+        let Self { before, after, .. } = self;
+        AssertSqlSafe(format!("{before}(VALUES {rows}{row}){after}")).into_sql_str()
+    }
+
+    fn for_postgres(&self, locking: &str) -> SqlStr {
+        let numbered = || (1..).zip(&self.types);
+        let arrays: Vec<String> = numbered().map(|(n, type_)| format!("CAST(${n} AS {type_}[])")).collect();
+        let names: Vec<String> = numbered().map(|(n, _)| format!("column{n}")).collect();
+        let rows = format!("(SELECT * FROM UNNEST({}) AS given ({}))", arrays.join(", "), names.join(", "));
+        let Self { before, after, .. } = self;
+        AssertSqlSafe(format!("{before}{rows}{after}{locking}")).into_sql_str()
+    }
+}
+
+/// The text of a statement as SQLite, or PostgreSQL, prepares it.
+pub(super) fn text_of(statement: &Statement, is_sqlite: bool) -> SqlStr {
+    match Text::of(statement.text) {
+        None => statement.text.into_sql_str(),
+        Some(text) if is_sqlite => text.for_sqlite(SQLITE_SIZES[0]),
+        Some(text) => text.for_postgres(""),
+    }
+}
+
+async fn run<R: FromSql, const N: usize>(
+    conn: &mut Conn,
+    statement: &'static Statement,
+    rows: &[[Value; N]],
+    locking: &str,
+) -> sqlx::Result<Vec<R>> {
+    let text = Text::of(statement.text).filter(|text| text.types.len() == N);
+    let text = text.expect("who calls a statement knows its rows");
+    match conn {
+        _ if rows.is_empty() => Ok(Vec::new()),
+        Conn::Sqlite(tx) => {
+            let largest = SQLITE_SIZES[SQLITE_SIZES.len() - 1];
+            let mut found = Vec::new();
+            for some in rows.chunks(largest) {
+                let size = SQLITE_SIZES.into_iter().find(|size| *size >= some.len()).unwrap_or(largest);
+                let query = sqlx::query_as_with(text.for_sqlite(size), sqlite_arguments(some));
+                found.extend(query.fetch_all(&mut **tx).await?);
+            }
+            Ok(found)
+        }
+        Conn::Postgres(tx) => {
+            let arguments = postgres_arguments(&text, rows);
+            sqlx::query_as_with(text.for_postgres(locking), arguments).fetch_all(&mut **tx).await
+        }
+    }
+}
+
+/// What is left over of the text's parameters is NULL.
+fn sqlite_arguments<const N: usize>(rows: &[[Value; N]]) -> SqliteArguments {
+    let mut arguments = SqliteArguments::default();
+    arguments.reserve(rows.len() * N, 0);
+    for value in rows.iter().flatten() {
+        match value.clone() {
+            Value::Long(long) => arguments.add(long),
+            Value::Text(text) => arguments.add(text),
+            Value::Uuid(uuid) => arguments.add(uuid),
+            Value::Blob(blob) => arguments.add(blob),
+        }
+        .expect(ENCODES);
+    }
+    arguments
+}
+
+/// One array a column; a value of another type than its column's is NULL there, which no hot column takes.
+fn postgres_arguments<const N: usize>(text: &Text<'_>, rows: &[[Value; N]]) -> PgArguments {
+    let mut arguments = PgArguments::default();
+    for (index, type_) in text.types.iter().enumerate() {
+        let values = rows.iter().map(|row| &row[index]);
+        macro_rules! array {
+            ($kind:ident) => {{
+                let of_kind =
+                    |value: &Value| if let Value::$kind(value) = value { value.clone() } else { None };
+                arguments.add(values.map(of_kind).collect::<Vec<_>>())
+            }};
+        }
+        match *type_ {
+            "TEXT" => array!(Text),
+            "UUID" => array!(Uuid),
+            "BYTEA" => array!(Blob),
+            _ => array!(Long),
+        }
+        .expect(ENCODES);
+    }
+    arguments
+}
+
+const ENCODES: &str = "the values bound here encode without fail";

@@ -1,0 +1,159 @@
+//! Pings in groups: they leave what the same pings leave one by one, and a look refuses only what would be refused.
+
+use flatline::checks::log::{self, Entry};
+use flatline::checks::state::State;
+use flatline::checks::{self, Check, Created, Kind, Settings, Signal};
+use flatline::id;
+use flatline::pings::{self, Outcome, Ping};
+use flatline::time::{Span, Time};
+use uuid::Uuid;
+
+use crate::support::{Engine, START, World, on_both};
+
+const CHECKS: usize = 12;
+const PINGS: usize = 600;
+
+/// Numbers that look like chance and are the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((self.0 >> 33) % limit as u64).unwrap()
+    }
+}
+
+/// A ping of the check at `place` of a row of checks.
+fn ping(place: usize, chance: &mut Chance, received_at: Time) -> (usize, Ping) {
+    let rids = [None, None, Some(Uuid::from_u128(7)), Some(Uuid::from_u128(8))];
+    let signals = [
+        Signal::Success,
+        Signal::Success,
+        Signal::Success,
+        Signal::Success,
+        Signal::Start,
+        Signal::Fail,
+        Signal::Log,
+    ];
+    let signal = signals[chance.below(signals.len())];
+    let body = if chance.below(4) == 0 { b"it says START here".to_vec() } else { Vec::new() };
+    let ping = Ping {
+        check: Uuid::nil(),
+        signal,
+        letter: None,
+        rid: if signal == Signal::Log { None } else { rids[chance.below(rids.len())] },
+        exit_status: (signal == Signal::Fail).then_some(3),
+        scheme: "http",
+        remote_addr: Some("203.0.113.9".to_owned()),
+        method: ["GET", "POST"][chance.below(2)].to_owned(),
+        user_agent: "curl/8.5.0".to_owned(),
+        body,
+        received_at,
+    };
+    (place, ping)
+}
+
+async fn make_checks(world: &World) -> Vec<Check> {
+    let settings = |place: usize| Settings {
+        name: format!("job {place}"),
+        period_ms: Span::hours(1),
+        kind: if place == 3 { Kind::Cron } else { Kind::Simple },
+        methods: if place == 4 { "POST" } else { "" }.to_owned(),
+        filter_http_body: place == 5,
+        start_kw: "START".to_owned(),
+        ..Settings::default()
+    };
+    let mut tx = world.app.db.begin_write().await.unwrap();
+    let project =
+        flatline::accounts::store::find_project_by_uuid(&mut tx, world.owner.project).await.unwrap().unwrap();
+    let account = world.app.lock_account(&mut tx, project.account_id).await.unwrap();
+    let mut made = Vec::new();
+    for place in 0..CHECKS {
+        let ids = (id::uuid(), id::uuid());
+        let created =
+            checks::create(&mut tx, &account, project.id, &settings(place), ids, START).await.unwrap();
+        let Created::Check(check) = created else { panic!("there is room") };
+        made.push(*check);
+    }
+    tx.commit().await.unwrap();
+    made
+}
+
+async fn record(world: &World, group: &[Ping]) -> Vec<Outcome> {
+    let mut tx = world.app.db.begin_write().await.unwrap();
+    let outcomes = pings::record(&mut tx, &world.app.settings.plans, group).await.unwrap();
+    tx.commit().await.unwrap();
+    outcomes
+}
+
+/// What is left of a check, without what tells it from another.
+async fn left(world: &World, check: &Check) -> (State, Vec<Entry>, Vec<Option<Vec<u8>>>) {
+    let mut tx = world.app.db.begin_read().await.unwrap();
+    let row = checks::store::find(&mut tx, check.uuid).await.unwrap().unwrap();
+    let mut entries = log::store::list(&mut tx, check.id, 0, 1000).await.unwrap();
+    let mut bodies = Vec::new();
+    for entry in &mut entries {
+        bodies.push(log::store::find_body(&mut tx, check.id, entry.n).await.unwrap());
+        entry.check_id = 0;
+    }
+    (row.state, entries, bodies)
+}
+
+on_both! {
+    async fn a_group_leaves_what_the_same_pings_leave_one_by_one(engine: Engine) {
+        let world = World::new(engine, "pro").await;
+        let (grouped, alone) = (make_checks(&world).await, make_checks(&world).await);
+        let mut chance = Chance(42);
+        let (mut now, mut sent, mut looked_at) = (START, 0, 0);
+        while sent < PINGS {
+            let size = 1 + chance.below(40);
+            let mut drawn = Vec::new();
+            for _ in 0..size {
+                now = now + Span::millis(chance.below(4000) as i64);
+                drawn.push(ping(chance.below(CHECKS), &mut chance, now));
+            }
+            let of = |checks: &[Check]| -> Vec<Ping> {
+                drawn.iter().map(|(place, ping)| Ping { check: checks[*place].uuid, ..ping.clone() }).collect()
+            };
+            let outcomes = record(&world, &of(&grouped)).await;
+            for (ping, outcome) in of(&alone).iter().zip(outcomes) {
+                let one = std::slice::from_ref(ping);
+                let mut tx = world.app.db.begin_read().await.unwrap();
+                let look = pings::refuse(&mut tx, one).await.unwrap().remove(0);
+                drop(tx);
+                assert_eq!(record(&world, one).await, std::slice::from_ref(&outcome), "{ping:?}");
+                if let Some(refusal) = look {
+                    looked_at += 1;
+                    assert_eq!(refusal, outcome, "{ping:?}");
+                }
+            }
+            sent += size;
+        }
+        assert!(looked_at > 50, "a look refused {looked_at}");
+        let mut logged = 0;
+        for (grouped, alone) in grouped.iter().zip(&alone) {
+            let (one, other) = (left(&world, grouped).await, left(&world, alone).await);
+            logged += one.1.len();
+            assert_eq!(one, other);
+        }
+        assert!(logged > 100, "{logged} were logged");
+    }
+
+    async fn a_group_knows_the_checks_that_do_not_exist(engine: Engine) {
+        let world = World::new(engine, "unlimited").await;
+        let checks = make_checks(&world).await;
+        let mut chance = Chance(1);
+        let mut group: Vec<Ping> = (0..20).map(|_| ping(0, &mut chance, START).1).collect();
+        for (place, ping) in group.iter_mut().enumerate() {
+            ping.signal = Signal::Success;
+            ping.rid = None;
+            ping.check = if place % 2 == 0 { checks[0].uuid } else { Uuid::from_u128(place as u128) };
+        }
+        let outcomes = record(&world, &group).await;
+        for (place, outcome) in outcomes.iter().enumerate() {
+            assert_eq!(*outcome == Outcome::Unknown, place % 2 == 1, "{place}: {outcome:?}");
+        }
+        let numbers: Vec<i64> = left(&world, &checks[0]).await.1.iter().map(|entry| entry.n).collect();
+        assert_eq!(numbers, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+    }
+}
