@@ -14,7 +14,7 @@ use crate::checks::{Check, Status};
 use crate::time::Time;
 
 /// Characters of the signature in a badge's address.
-const SIGNATURE_CHARS: usize = 8;
+pub const SIGNATURE_CHARS: usize = 8;
 /// Characters of a label that are drawn.
 const LABEL_CHARS: usize = 100;
 /// The tag that stands for the whole project.

@@ -17,6 +17,7 @@ pub mod demo;
 pub mod error;
 pub mod http;
 pub mod id;
+pub mod import;
 pub mod jobs;
 pub mod mail;
 pub mod metrics;

@@ -5,10 +5,11 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy) and from `removal` (undoing a deletion);
+//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`) and from `removal` (undoing one);
 //! [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits/races.rs` walks
 //! those that make a check.
 
+pub mod origins;
 pub mod password;
 pub mod sessions;
 pub mod store;
@@ -183,15 +184,43 @@ pub async fn charge_alert(tx: &mut WriteTx, account: &Account, now: Time) -> Res
     Ok(if is_used { Charge::QuotaUsed } else { Charge::Outdated })
 }
 
-/// The key's project, if the key is known. The comparison of digests takes the same time for every key.
+/// The key's project, if the key is known, by our own digest or that of the server it was brought from.
 ///
 /// # Errors
 /// The database's.
 pub async fn find_key(tx: &mut ReadTx, key: &str) -> Result<Option<ApiKey>> {
+    if let Some(found) = find_digest(tx, &id::digest(key)).await? {
+        return Ok(Some(found));
+    }
+    for digest in origins::digests(tx, key).await? {
+        if let Some(found) = find_digest(tx, &digest).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The comparison of digests takes the same time for every key.
+async fn find_digest(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<ApiKey>> {
     use subtle::ConstantTimeEq;
-    let digest = id::digest(key);
-    let found = store::find_key(tx, &digest).await?;
-    Ok(found.filter(|found| bool::from(found.digest.ct_eq(&digest))))
+    let found = store::find_key(tx, digest).await?;
+    Ok(found.filter(|found| bool::from(found.digest.ct_eq(digest))))
+}
+
+/// The key and the plan that limits it, if the key is known: see [`find_key`].
+///
+/// # Errors
+/// The database's.
+pub async fn find_key_plan(tx: &mut ReadTx, key: &str) -> Result<Option<store::KeyPlan>> {
+    if let Some(found) = store::find_key_plan(tx, &id::digest(key)).await? {
+        return Ok(Some(found));
+    }
+    for digest in origins::digests(tx, key).await? {
+        if let Some(found) = store::find_key_plan(tx, &digest).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

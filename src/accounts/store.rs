@@ -313,16 +313,20 @@ pub async fn create_key(
     now: Time,
 ) -> Result<()> {
     let hint: String = key.chars().take(8).collect();
-    let change = tx
-        .change(CREATE_KEY)
-        .bind(crate::id::uuid())
-        .bind(project_id)
-        .bind(name.to_owned())
-        .bind(readonly)
-        .bind(crate::id::digest(key))
-        .bind(hint)
-        .bind(now);
-    change.count().await?;
+    create_key_digest(tx, project_id, name, readonly, (crate::id::digest(key), hint), now).await
+}
+
+/// Stores a key that is only known by a digest and its first characters.
+pub async fn create_key_digest(
+    tx: &mut WriteTx,
+    project_id: i64,
+    name: &str,
+    readonly: bool,
+    (digest, hint): (Vec<u8>, String),
+    now: Time,
+) -> Result<()> {
+    let change = tx.change(CREATE_KEY).bind(crate::id::uuid()).bind(project_id).bind(name.to_owned());
+    change.bind(readonly).bind(digest).bind(hint).bind(now).count().await?;
     Ok(())
 }
 

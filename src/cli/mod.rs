@@ -6,6 +6,7 @@
 mod account;
 mod demo;
 mod doctor;
+mod import;
 
 pub use doctor::examine;
 
@@ -49,6 +50,9 @@ pub enum Command {
     /// Make an account, or change its plan.
     #[command(subcommand)]
     Account(account::Command),
+    /// Bring what another server watches over to this one.
+    #[command(subcommand)]
+    Import(import::Command),
     /// Write a consistent copy of the database to a file, while the server goes on.
     Backup {
         /// The file to write; it must not exist. SQLite: a database. PostgreSQL: a `pg_dump` archive.
@@ -92,6 +96,7 @@ async fn dispatch(command: Command, settings: Settings) -> Result<ExitCode, Fail
     match command {
         Command::Serve => Ok(ExitCode::SUCCESS),
         Command::Account(command) => account::run(command, &settings).await,
+        Command::Import(command) => import::run(command, &settings).await,
         Command::Backup { file } => {
             Db::backup(&settings.database_url.parse::<db::Url>()?, &file).await?;
             say(&format!("wrote {}", file.display()));

@@ -7,6 +7,7 @@
 //! `IMMEDIATE`; PostgreSQL writes at READ COMMITTED, so guards must hold against commits that happen meanwhile.
 
 mod classify;
+mod foreign;
 mod inspect;
 mod news;
 mod open;
@@ -16,6 +17,7 @@ mod statement;
 mod text;
 
 pub use classify::{Fault, fault};
+pub use foreign::{Foreign, ForeignError, ForeignRow};
 pub use inspect::{count_statements, create_schema, pretend_newer};
 pub use news::{Changed, News, Watch};
 pub use open::{OpenError, Url};

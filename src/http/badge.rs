@@ -11,12 +11,14 @@ use percent_encoding::percent_decode_str;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
+use crate::accounts;
 use crate::app::App;
 use crate::badges::{self, ALL, States};
 use crate::checks::{self, Check};
-use crate::db;
+use crate::db::{self, ReadTx};
 use crate::error::{Error, Result};
 use crate::http::reply;
+use crate::import;
 
 const NO_STORE: &str = "max-age=0, no-cache, no-store, must-revalidate, private";
 /// A picture that is opened by itself runs nothing and loads nothing.
@@ -97,18 +99,13 @@ async fn tagged(
     tag: &str,
     format: Format,
 ) -> Result<Option<Response>> {
-    let Ok(badge_key) = badge_key.parse::<Uuid>() else { return Ok(None) };
     let (signature, states) = match signature.strip_suffix("-2") {
         Some(signature) => (signature, States::UpDown),
         None => (signature, States::UpLateDown),
     };
-    let right = badges::signature(&app.secret, badge_key, tag);
-    if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
-        return Ok(None);
-    }
     let found: Result<Option<Vec<Check>>> = db::read!(app.db, |tx| {
-        match crate::accounts::store::find_project_by_badge_key(tx, badge_key).await? {
-            Some(project) => Ok(Some(checks::store::list(tx, project.id).await?)),
+        match project_of(tx, &app.secret, badge_key, signature, tag).await? {
+            Some(project_id) => Ok(Some(checks::store::list(tx, project_id).await?)),
             None => Ok(None),
         }
     });
@@ -118,6 +115,24 @@ async fn tagged(
         let label = if tag == ALL { app.settings.site_host() } else { tag.to_owned() };
         draw(app, &checks, &label, states, format)
     }))
+}
+
+/// The project that an address with the right signature names: ours, or one that was brought with a project.
+async fn project_of(
+    tx: &mut ReadTx,
+    secret: &[u8],
+    badge_key: &str,
+    signature: &str,
+    tag: &str,
+) -> Result<Option<i64>> {
+    if let Ok(badge_key) = badge_key.parse::<Uuid>() {
+        let right = badges::signature(secret, badge_key, tag);
+        if bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
+            let project = accounts::store::find_project_by_badge_key(tx, badge_key).await?;
+            return Ok(project.map(|project| project.id));
+        }
+    }
+    import::badges::find(tx, badge_key, tag, signature).await
 }
 
 fn draw(app: &App, checks: &[Check], label: &str, states: States, format: Format) -> Response {

@@ -23,7 +23,7 @@ use crate::caller;
 use crate::config::{LIMITS, Plan};
 use crate::db;
 use crate::error::Result;
-use crate::id;
+
 use crate::rate::{Chain, Refusal, Standing, Verdict};
 use crate::time::{CLOCK_SLACK, Span, Time};
 
@@ -58,8 +58,7 @@ pub fn address(app: &App, extensions: &Extensions, headers: &HeaderMap) -> IpAdd
 /// The key could not be looked up or counted.
 pub async fn api_key(app: &App, from: IpAddr, key: &str) -> Result<Asked> {
     let now = app.clock.now();
-    let digest = id::digest(key);
-    let found: Result<_> = db::read!(app.db, |tx| accounts::store::find_key_plan(tx, &digest).await);
+    let found: Result<_> = db::read!(app.db, |tx| accounts::find_key_plan(tx, key).await);
     let Some(found) = found? else {
         return Ok(match app.rates.failed_key(from).spend(&app.db, now).await? {
             Verdict::Accepted(_) => Asked::Unknown,

@@ -7,8 +7,10 @@
 
 pub mod address;
 mod call;
+mod fetch;
 mod outgoing;
 mod resolver;
 
 pub use call::{Answer, Call, CallError, is_ours};
+pub use fetch::{Fetch, FetchError, Fetched};
 pub use outgoing::{CALL_LIMIT, EXCERPT_BYTES, NoClient, Outgoing};

@@ -31,7 +31,7 @@ pub struct Outgoing {
 /// The client could not be built: mostly a machine without certificate authorities.
 #[derive(Debug, thiserror::Error)]
 #[error("outgoing calls cannot be made: {0}")]
-pub struct NoClient(#[source] reqwest::Error);
+pub struct NoClient(#[source] pub(super) reqwest::Error);
 
 impl Outgoing {
     /// Builds the client; `allowed` are the networks of `FLATLINE_PRIVATE_TARGETS`.

@@ -34,6 +34,8 @@ export function pages({ owner }, uuids) {
     '/sign-up/{token}': { guest: ['/sign-up/used'], status: 410 },
     '/mail/{verb}/{token}': { guest: ['/mail/pause/none'], status: 404 },
     '/account': { member: ['/account'] },
+    '/docs': { guest: ['/docs'], member: ['/docs'] },
+    '/docs/{page}': { guest: ['/docs/shell', '/docs/schedules'], member: ['/docs/shell', `/docs/systemd?check=${uuids.awkward}`, '/docs/healthchecks'] },
     '/projects/{project}': { member: [project, `${project}?status=down`, `${project}?q=nothing-like-it`, `${project}?tag=web&sort=name`, `${project}?deleted=${Date.now()}`] },
     '/projects/{project}/new-check': { member: [`${project}/new-check`] },
     '/checks/{check}': { member: Object.values(uuids).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },

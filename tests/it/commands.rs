@@ -272,7 +272,7 @@ async fn help_and_version_need_no_settings_and_name_every_command() {
     let help = program(&place, &bad).arg("--help").output().await.unwrap();
     let (code, out, _) = said(&help);
     assert_eq!(code, 0);
-    for part in ["serve", "account", "backup", "doctor", "--version", "FLATLINE_"] {
+    for part in ["serve", "account", "import", "backup", "doctor", "--version", "FLATLINE_"] {
         assert!(out.contains(part), "{part}: {out}");
     }
     let help = program(&place, &bad).args(["account", "create", "--help"]).output().await.unwrap();

@@ -25,6 +25,7 @@ const WHOLE_TABLE: &[(&str, &str)] = &[
     ("FORGET_AHEAD", "once after a clock was set back"),
     ("LIST_ACCOUNTS", "the doctor looks at everything"),
     ("LIST_OUTDATED", "once at each start, and accounts are few beside checks"),
+    ("LIST_SECRETS", "one row for each server that keys were brought from"),
 ];
 
 /// The names that a statement's text gives to tables, besides their own.

@@ -21,7 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["checks"],
     &["badges"],
     &["alerts"],
-    &["pings", "sweep", "signup", "plans", "pause", "provision", "removal", "usage"],
+    &["pings", "sweep", "signup", "import", "plans", "pause", "provision", "removal", "usage"],
     &["retention", "reports", "demo"],
     &["recorder"],
     &["app"],

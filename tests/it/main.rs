@@ -13,6 +13,7 @@ mod full_scans;
 mod groups;
 mod heart;
 mod house;
+mod import;
 mod input;
 mod layering;
 mod limits;

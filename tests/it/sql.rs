@@ -7,6 +7,7 @@ use flatline::db::{self, Statement};
 
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
 pub const STORES: &[(&str, &[&Statement])] = &[
+    ("accounts/origins/store.rs", flatline::accounts::origins::store::STATEMENTS),
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
@@ -16,6 +17,7 @@ pub const STORES: &[(&str, &[&Statement])] = &[
     ("checks/history/store.rs", flatline::checks::history::store::STATEMENTS),
     ("checks/log/store.rs", flatline::checks::log::store::STATEMENTS),
     ("checks/store.rs", flatline::checks::store::STATEMENTS),
+    ("import/store.rs", flatline::import::store::STATEMENTS),
     ("rate/store.rs", flatline::rate::store::STATEMENTS),
     ("sweep/store.rs", flatline::sweep::store::STATEMENTS),
 ];

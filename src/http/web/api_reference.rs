@@ -14,15 +14,23 @@ use crate::http::api::openapi::description;
 #[derive(Template)]
 #[template(path = "web/api_reference.html")]
 struct Page {
-    about: String,
+    about: Prose,
     parts: Vec<Part>,
     shapes: Vec<Shape>,
+}
+
+/// A text in which some words are code.
+type Prose = Vec<Run>;
+
+struct Run {
+    text: String,
+    is_code: bool,
 }
 
 /// Operations on one kind of thing.
 struct Part {
     name: String,
-    about: String,
+    about: Prose,
     operations: Vec<Operation>,
 }
 
@@ -31,7 +39,7 @@ struct Operation {
     method: String,
     path: String,
     summary: String,
-    about: String,
+    about: Prose,
     keys: &'static str,
     /// What the path, the query and the headers may hold.
     parameters: Vec<Row>,
@@ -42,7 +50,7 @@ struct Operation {
 
 struct Answer {
     status: String,
-    about: String,
+    about: Prose,
     /// The shape of the body; empty where there is none.
     shape: String,
     headers: Vec<String>,
@@ -51,7 +59,7 @@ struct Answer {
 /// A type of bodies and answers.
 struct Shape {
     name: String,
-    about: String,
+    about: Prose,
     rows: Vec<Row>,
 }
 
@@ -60,7 +68,7 @@ struct Row {
     name: String,
     kind: String,
     is_required: bool,
-    about: String,
+    about: Prose,
 }
 
 pub async fn show() -> Response {
@@ -71,6 +79,12 @@ pub async fn show() -> Response {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A text with its code, which stands between backticks.
+fn prose(text: &str) -> Prose {
+    let runs = text.split('`').enumerate().filter(|(_, text)| !text.is_empty());
+    runs.map(|(at, text)| Run { text: text.to_owned(), is_code: at % 2 == 1 }).collect()
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -86,16 +100,16 @@ impl Page {
         let base = text(&json["servers"][0]["url"]);
         let part = |tag: &Value| Part {
             name: text(&tag["name"]),
-            about: text(&tag["description"]),
+            about: prose(&text(&tag["description"])),
             operations: operations(json, &base, &tag["name"]),
         };
         let shape = |(name, schema): (&String, &Value)| Shape {
             name: name.clone(),
-            about: text(&schema["description"]),
+            about: prose(&text(&schema["description"])),
             rows: rows(json, schema),
         };
         Self {
-            about: text(&json["info"]["description"]),
+            about: prose(&text(&json["info"]["description"])),
             parts: items(&json["tags"]).map(part).collect(),
             shapes: members(&json["components"]["schemas"]).map(shape).collect(),
         }
@@ -112,7 +126,7 @@ fn operations(json: &Value, base: &str, tag: &Value) -> Vec<Operation> {
             method: method.to_uppercase(),
             path: format!("{base}{path}"),
             summary: text(&operation["summary"]),
-            about: text(&operation["description"]),
+            about: prose(&text(&operation["description"])),
             keys: keys(&operation["security"]),
             parameters: items(&operation["parameters"]).map(parameter).collect(),
             body: members(&operation["requestBody"]["content"])
@@ -142,7 +156,7 @@ fn parameter(parameter: &Value) -> Row {
         name: text(&parameter["name"]),
         kind,
         is_required: parameter["required"] == true,
-        about: text(&parameter["description"]),
+        about: prose(&text(&parameter["description"])),
     }
 }
 
@@ -153,7 +167,7 @@ fn answer((status, answer): (&String, &Value)) -> Answer {
     });
     Answer {
         status: status.clone(),
-        about: text(&answer["description"]),
+        about: prose(&text(&answer["description"])),
         shape: shape.collect::<Vec<_>>().join(" or "),
         headers: members(&answer["headers"]).map(|(name, _)| name.clone()).collect(),
     }
@@ -169,7 +183,7 @@ fn rows(json: &Value, schema: &Value) -> Vec<Row> {
         name: name.clone(),
         kind: kind(field),
         is_required: is_required(name),
-        about: about(field),
+        about: prose(&about(field)),
     };
     let mut found: Vec<Row> = members(&schema["properties"]).map(row).collect();
     found.extend(items(&schema["allOf"]).flat_map(|part| rows(json, part)));

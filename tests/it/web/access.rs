@@ -50,7 +50,9 @@ const TABLE: &[Line] = &[
     ("GET", "/checks/{check}/edit", &[], [200, 200, 200, 403, 404, 303]),
     ("POST", "/checks/{check}/edit", &[], [422, 422, 422, 403, 404, 303]),
     ("POST", "/checks/{check}/delete", &[], [303, 303, 303, 403, 404, 303]),
+    ("GET", "/docs", &[], [200; 6]),
     ("GET", "/docs/api", &[], [200; 6]),
+    ("GET", "/docs/{page}", &[], [200; 6]),
     ("GET", "/static/{file}", &[], [404; 6]),
     ("GET", "/mail/{verb}/{token}", &[], [404; 6]),
     ("POST", "/mail/{verb}/{token}", &[], [404; 6]),
@@ -80,6 +82,7 @@ fn path(world: &World, route: &str, check: &str) -> String {
     route
         .replace("{project}", &world.owner.project.to_string())
         .replace("{check}", check)
+        .replace("{page}", "shell")
         .replace("{n}", "1")
         .replace("{session}", "00000000-0000-4000-8000-000000000000")
 }

@@ -4,6 +4,7 @@ mod access;
 pub mod browser;
 mod check;
 mod checks;
+mod docs;
 mod edit;
 mod sign_in;
 mod sign_up;
