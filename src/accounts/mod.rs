@@ -13,6 +13,7 @@ pub mod origins;
 pub mod password;
 pub mod sessions;
 pub mod store;
+pub mod walls;
 
 use uuid::Uuid;
 

@@ -15,11 +15,12 @@ use super::access::Opened;
 use super::answers::{Broken, Keyed, OfOne, Posted};
 use super::{ApiFailure, Caller, Need, fields};
 use crate::accounts;
-use crate::alerts::letters::{self, Facts};
-use crate::alerts::send::{Kind, Outcome, email};
-use crate::alerts::{self, Channel, Message, NewChannel};
+use crate::alerts::send::{Kind, Outcome, Told};
+use crate::alerts::setup::{self, Judged, Wish, Written};
+use crate::alerts::{self, Channel, Message};
 use crate::app::App;
 use crate::db::{self, ReadTx};
+use crate::rate::{Chain, Verdict};
 use crate::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -60,14 +61,14 @@ pub struct ChannelJson {
 #[derive(Serialize, ToSchema)]
 pub struct Tested {
     #[schema(inline)]
-    result: Verdict,
+    result: TestResult,
     /// What the other side said, or why nothing was sent.
     answer: String,
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Verdict {
+enum TestResult {
     Sent,
     Failed,
 }
@@ -149,6 +150,26 @@ pub async fn read(
     Ok(Json(ChannelJson::from(&found?)))
 }
 
+/// What a change of a channel is judged by.
+struct Seen {
+    uuid: Uuid,
+    opened: Opened,
+    existing: Option<Channel>,
+    /// The account's owner, whose own address need not agree.
+    owner: String,
+}
+
+async fn see(tx: &mut ReadTx, caller: &Caller, path: &str) -> Result<Seen, ApiFailure> {
+    let opened = caller.open(tx, Need::Write).await?;
+    let uuid = path.parse::<Uuid>().map_err(|_| ApiFailure::NotFound)?;
+    let existing = alerts::store::find_channel_by_uuid(tx, uuid).await?;
+    if existing.as_ref().is_some_and(|existing| existing.project_id != opened.project.id) {
+        return Err(ApiFailure::Forbidden);
+    }
+    let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
+    Ok(Seen { uuid, opened, existing, owner: owner.map(|owner| owner.email).unwrap_or_default() })
+}
+
 /// Make or change a channel
 ///
 /// The uuid is the caller's choice.
@@ -162,31 +183,30 @@ pub async fn write(
     caller: Caller,
 ) -> Result<(StatusCode, Json<ChannelJson>), ApiFailure> {
     let now = app.clock.now();
-    let written: Result<(StatusCode, Channel), ApiFailure> = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let uuid = channel.parse::<Uuid>().map_err(|_| ApiFailure::NotFound)?;
-        let existing = alerts::store::find_channel_by_uuid(tx, uuid).await?;
-        if existing.as_ref().is_some_and(|existing| existing.project_id != opened.project.id) {
-            return Err(ApiFailure::Forbidden);
-        }
-        let new = read_body(&caller.body, uuid, &opened, existing.as_ref())?;
-        let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
-        let asked_by = owner.map(|owner| owner.email).unwrap_or_default();
-        let new = verified(new, &asked_by, now);
-        let (status, channel) = match alerts::store::update_channel(tx, &new).await? {
-            Some(channel) => (StatusCode::OK, channel),
-            None => (StatusCode::CREATED, alerts::store::create_channel(tx, new, now).await?),
-        };
-        if channel.verified_at.is_none()
-            && let Some(address) = email::address_of(&channel.config)
-        {
-            let facts = Facts::Confirm { channel: uuid, project: opened.project.name.clone(), asked_by };
-            letters::ask_to_confirm(tx, opened.project.account_id, &address, &facts, now).await?;
-        }
-        Ok((status, channel))
+    let seen: Result<Seen, ApiFailure> = db::read!(app.db, |tx| see(tx, &caller, &channel).await);
+    let asked = judge(&caller.body, &seen?, now)?.asks;
+    if let Some(address) = &asked {
+        spend(&app, &app.rates.verification_mail(address)).await?;
+    }
+    let written: Result<Written, ApiFailure> = db::write!(app.db, |tx| {
+        let seen = see(tx, &caller, &channel).await?;
+        let mut judged = judge(&caller.body, &seen, now)?;
+        // Only the letter that was paid for is written.
+        judged.asks = judged.asks.filter(|address| Some(address) == asked.as_ref());
+        Ok(setup::write(tx, &seen.opened.project, judged, None, &seen.owner, now).await?)
     });
-    let (status, channel) = written?;
-    Ok((status, Json(ChannelJson::from(&channel))))
+    match written? {
+        Written::Made(channel) => Ok((StatusCode::CREATED, Json(ChannelJson::from(&channel)))),
+        Written::Changed(channel) => Ok((StatusCode::OK, Json(ChannelJson::from(&channel)))),
+        Written::Outdated => Err(ApiFailure::NotFound),
+    }
+}
+
+async fn spend(app: &App, chain: &Chain) -> Result<(), ApiFailure> {
+    match chain.spend(&app.db, app.clock.now()).await? {
+        Verdict::Accepted(_) => Ok(()),
+        Verdict::Refused(refusal) => Err(ApiFailure::Limited(refusal)),
+    }
 }
 
 /// Delete a channel
@@ -203,9 +223,7 @@ pub async fn delete(
     let deleted: Result<Channel, ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
-        if !alerts::store::delete_channel(tx, channel.id).await? {
-            return Err(ApiFailure::NotFound);
-        }
+        setup::delete(tx, &channel).await?;
         Ok(channel)
     });
     Ok(Json(ChannelJson::from(&deleted?)))
@@ -225,18 +243,21 @@ pub async fn test(
     caller: Caller,
 ) -> Result<Json<Tested>, ApiFailure> {
     let now = app.clock.now();
-    let found: Result<Message, ApiFailure> = db::read!(app.db, |tx| {
+    let found: Result<(Message, i64), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
         if channel.verified_at.is_none() {
             return Err(ApiFailure::Conflict("channel is not verified"));
         }
-        Ok(Message::test(channel, &opened.project.name, &app.urls, now))
+        let account_id = opened.project.account_id;
+        Ok((Message::test(channel, &opened.project.name, &app.urls, now), account_id))
     });
-    let (result, answer) = match app.senders.send(&found?).await {
-        Outcome::Sent { note } => (Verdict::Sent, note),
+    let (message, account_id) = found?;
+    spend(&app, &app.rates.test_message(account_id)).await?;
+    let (result, answer) = match app.test_channel(&message).await? {
+        Outcome::Sent { note } => (TestResult::Sent, note),
         Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => {
-            (Verdict::Failed, why)
+            (TestResult::Failed, why)
         }
     };
     Ok(Json(Tested { result, answer }))
@@ -248,50 +269,25 @@ async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, A
     if channel.project_id == opened.project.id { Ok(channel) } else { Err(ApiFailure::Forbidden) }
 }
 
-/// Reads a body; what is left out stays as it is in an existing channel.
-fn read_body(
-    body: &Map<String, Value>,
-    uuid: Uuid,
-    opened: &Opened,
-    existing: Option<&Channel>,
-) -> Result<NewChannel, ApiFailure> {
+/// Reads a body and judges it; what is left out stays as it is in an existing channel.
+fn judge(body: &Map<String, Value>, seen: &Seen, now: Time) -> Result<Judged, ApiFailure> {
     let invalid = |sentence: &str| ApiFailure::Invalid(sentence.to_owned());
+    let existing = seen.existing.as_ref();
     let Fields { kind, name, config, down, up } = fields::read(body).map_err(ApiFailure::Invalid)?;
     let kind = kind.or_else(|| existing.map(|existing| existing.kind.clone()));
     let kind = kind.ok_or_else(|| invalid("kind is missing"))?;
-    let kind = Kind::find(&kind).ok_or_else(|| invalid("kind is not one that channels can have"))?;
-    if existing.is_some_and(|existing| existing.kind != kind.name) {
-        return Err(invalid("kind of a channel cannot be changed"));
-    }
     let config = config.map(|config| config.to_string());
     let config = config.or_else(|| existing.map(|existing| existing.config.clone()));
-    let checked =
-        kind.check(&config.ok_or_else(|| invalid("config is missing"))?).map_err(ApiFailure::Invalid)?;
-    let (on_down, on_up) = match checked.told {
-        Some(told) => (told.down, told.up),
-        None => (
-            down.or(existing.map(|channel| channel.on_down)).unwrap_or(true),
-            up.or(existing.map(|channel| channel.on_up)).unwrap_or(true),
-        ),
-    };
-    let verified_at =
-        existing.filter(|existing| existing.config == checked.config).and_then(|one| one.verified_at);
-    Ok(NewChannel {
-        uuid,
-        project_id: opened.project.id,
-        kind: kind.name,
+    let wish = Wish {
+        uuid: seen.uuid,
+        kind: Kind::find(&kind).ok_or_else(|| invalid("kind is not one that channels can have"))?,
         name: name.or_else(|| existing.map(|existing| existing.name.clone())).unwrap_or_default(),
-        config: checked.config,
-        on_down,
-        on_up,
-        verified_at,
-    })
-}
-
-/// An address that is not the account owner's own has to agree first; every other kind belongs to whoever sets
-/// it up.
-fn verified(new: NewChannel, owner: &str, now: Time) -> NewChannel {
-    let is_own = email::address_of(&new.config).is_some_and(|address| address.eq_ignore_ascii_case(owner));
-    let agreed = new.verified_at.or_else(|| (new.kind != email::NAME || is_own).then_some(now));
-    NewChannel { verified_at: agreed, ..new }
+        config: config.ok_or_else(|| invalid("config is missing"))?,
+        told: Told {
+            down: down.or(existing.map(|channel| channel.on_down)).unwrap_or(true),
+            up: up.or(existing.map(|channel| channel.on_up)).unwrap_or(true),
+        },
+    };
+    let judged = setup::judge(wish, seen.opened.project.id, existing, &seen.owner, now);
+    judged.map_err(|fault| ApiFailure::Invalid(fault.words))
 }

@@ -1,4 +1,4 @@
-//! The limits on what strangers may ask of pages, each spent before the work it guards.
+//! The limits on what may be asked of pages, each spent before the work it guards.
 
 use std::net::IpAddr;
 
@@ -15,6 +15,10 @@ pub enum Attempt<'a> {
     Letter { email: &'a str },
     /// A new account.
     Account,
+    /// A message for trying a channel.
+    Test { account_id: i64 },
+    /// A letter that asks whether its reader wants alerts.
+    Confirmation { email: &'a str },
 }
 
 /// Spends one attempt of a caller of the network; committed before the work, so that it stays spent.
@@ -27,6 +31,8 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
         Attempt::Password { email } => app.rates.sign_in(email, from),
         Attempt::Letter { email } => app.rates.magic_link(email, from),
         Attempt::Account => app.rates.sign_up(from),
+        Attempt::Test { account_id } => app.rates.test_message(account_id),
+        Attempt::Confirmation { email } => app.rates.verification_mail(email),
     };
     match chain.spend(&app.db, now).await? {
         Verdict::Accepted(_) => Ok(()),

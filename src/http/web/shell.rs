@@ -8,7 +8,7 @@ use crate::accounts::sessions::SignedIn;
 use crate::app::App;
 
 /// The tabs of a project: what they are called, and where they are under the project's address.
-const TABS: [(&str, &str); 1] = [("Checks", "")];
+const TABS: &[(&str, &str)] = &[("Checks", ""), ("Channels", "/channels"), ("Badges", "/badges")];
 
 /// Head, menus and foot.
 #[derive(Debug)]

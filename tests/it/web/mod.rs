@@ -1,10 +1,15 @@
 //! The pages, on the real stack: who gets in, who sees what, and what strangers can do with them.
 
 mod access;
+mod badges;
 pub mod browser;
+mod channels;
 mod check;
 mod checks;
 mod docs;
 mod edit;
+mod live;
 mod sign_in;
 mod sign_up;
+mod wall;
+mod weight;
