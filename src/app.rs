@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::{self, Account, AccountRow};
+use crate::accounts::{self, Account, AccountRow, team};
 use crate::alerts::deliver::{self, Deliverer};
 use crate::alerts::send::{Outcome, Senders};
 use crate::alerts::{Message, letters, setup};
@@ -228,6 +228,7 @@ impl App {
             db: &self.db,
             plans: &self.settings.plans,
             senders: &self.senders,
+            rates: &self.rates,
             metrics: &self.metrics,
             clock: &self.clock,
         };
@@ -261,7 +262,7 @@ impl App {
         }
     }
 
-    /// The slower care: held deliveries, letters about unseen slots, runs, gaps and counts that grew too old. Returns
+    /// The slower care: held deliveries, letters about unseen slots, invitations, runs, gaps and counts that grew too old. Returns
     /// how much there was to do.
     ///
     /// # Errors
@@ -274,13 +275,18 @@ impl App {
             let told = db::write!(self.db, |tx| sweep::unseen::tell_account(tx, &account, now).await)?;
             done += usize::from(told);
         }
+        let expired = db::read!(self.db, |tx| team::store::list_expired(tx, now).await)?;
+        for project_id in expired {
+            let places = db::write!(self.db, |tx| team::expire(tx, project_id, now).await)?;
+            done += usize::from(places > 0);
+        }
         let before = now - checks::state::RUN_LIFE;
         let runs = db::read!(self.db, |tx| checks::store::list_expired_runs(tx, before, EXPIRY_BATCH).await)?;
         for run in &runs {
             let expired = db::write!(self.db, |tx| checks::store::expire_run(tx, run).await)?;
             done += usize::from(expired);
         }
-        db::write!(self.db, |tx| removal::purge(tx, now).await)?;
+        while db::write!(self.db, |tx| removal::purge(tx, now).await)? > 0 {}
         db::write!(self.db, |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await)?;
         rate::prune(&self.db, now).await?;
         Ok(done)

@@ -5,7 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use crate::accounts::{self, Project, Role};
+use crate::accounts::{self, projects};
 use crate::alerts::send::email;
 use crate::alerts::{self, NewChannel};
 use crate::config::{Plan, Plans};
@@ -112,23 +112,23 @@ async fn first_project(
     email: &Address,
     now: Time,
 ) -> Result<FirstProject> {
-    let ping_key = id::ping_key();
-    let mut project = Project {
-        id: 0,
-        uuid: id::uuid(),
-        account_id,
-        name: "My project".to_owned(),
-        ping_key: Some(ping_key.clone()),
-        badge_key: id::uuid(),
-    };
-    project.id = accounts::store::create_project(tx, &project, now).await?;
-    accounts::store::create_member(tx, project.id, user_id, Role::Owner, now).await?;
+    let project = projects::create(tx, account_id, user_id, "My project", now).await?;
     let (api_key, api_key_readonly) = (id::api_key(), id::api_key_readonly());
-    accounts::store::create_key(tx, project.id, "first", false, &api_key, now).await?;
-    accounts::store::create_key(tx, project.id, "first, read-only", true, &api_key_readonly, now).await?;
+    projects::create_key(tx, project.id, "first", false, &api_key, now).await?;
+    projects::create_key(tx, project.id, "first, read-only", true, &api_key_readonly, now).await?;
+    own_channel(tx, project.id, email, now).await?;
+    let ping_key = project.ping_key.unwrap_or_default();
+    Ok(FirstProject { project: project.uuid, api_key, api_key_readonly, ping_key })
+}
+
+/// The channel that a new project begins with: its owner's own address.
+///
+/// # Errors
+/// The database's.
+pub async fn own_channel(tx: &mut WriteTx, project_id: i64, email: &Address, now: Time) -> Result<()> {
     let channel = NewChannel {
         uuid: id::uuid(),
-        project_id: project.id,
+        project_id,
         kind: email::NAME,
         name: email.to_string(),
         config: email::config(email),
@@ -137,7 +137,7 @@ async fn first_project(
         verified_at: Some(now),
     };
     alerts::store::create_channel(tx, channel, now).await?;
-    Ok(FirstProject { project: project.uuid, api_key, api_key_readonly, ping_key })
+    Ok(())
 }
 
 /// Stores a link that signs the user in once, within `life`, and returns its token.

@@ -5,14 +5,19 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`) and from `removal` (undoing one);
-//! [`give_back_check`] from `checks::find_or_create` and `removal` (deleting). `tests/it/limits/races.rs` walks
-//! those that make a check.
+//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing one) and
+//! from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
+//! [`give_back_check`] and its plural from `checks::find_or_create`, `removal` (deleting), `moving` and
+//! `plans::transfer`. `tests/it/limits/races.rs` walks those that take one. The count of members is [`team`]'s.
 
+pub mod emails;
 pub mod origins;
 pub mod password;
+pub mod projects;
+pub mod second_factor;
 pub mod sessions;
 pub mod store;
+pub mod team;
 pub mod walls;
 
 use uuid::Uuid;
@@ -33,6 +38,16 @@ impl Role {
     /// Whether the role may change checks, channels, keys and the project's name, and see ping addresses.
     pub const fn may_change(self) -> bool {
         !matches!(self, Self::Readonly)
+    }
+
+    /// What people call it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Manager => "manager",
+            Self::Member => "member",
+            Self::Readonly => "read-only",
+        }
     }
 
     /// Whether the role may invite and remove members.
@@ -169,6 +184,29 @@ pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Sp
 /// The database's.
 pub async fn give_back_check(tx: &mut WriteTx, account_id: i64) -> Result<()> {
     store::give_back_check(tx, account_id).await
+}
+
+/// Takes several checks at once, all or none; whether there was room.
+///
+/// # Errors
+/// As for [`take_check`].
+pub async fn take_checks(tx: &mut WriteTx, account: &Account, number: i64) -> Result<bool> {
+    let limit = account.plan.checks.unwrap_or(i64::MAX);
+    if store::take_checks(tx, account.id, &account.plan.name, limit, number).await? {
+        return Ok(true);
+    }
+    let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
+    let is_full = row.plan == account.plan.name && row.checks_used.saturating_add(number) > limit;
+    if is_full { Ok(false) } else { Err(Error::Outdated) }
+}
+
+/// Locks the project of an account, whose row this transaction locked before.
+///
+/// # Errors
+/// [`Error::Outdated`] if it is gone or another account's by now.
+pub async fn lock_project_of(tx: &mut WriteTx, account_id: i64, project_id: i64) -> Result<()> {
+    let owner = store::lock_project(tx, project_id).await?;
+    if owner == Some(account_id) { Ok(()) } else { Err(Error::Outdated) }
 }
 
 /// Charges one alert of the month of `now`.

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month};
+use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month, projects};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
 use crate::time::{CLOCK_SLACK, Span, Time};
@@ -16,18 +16,30 @@ statements! {
     CLAIM_OPERATOR = "UPDATE instance SET operator_id = $1 WHERE id = 1 AND operator_id IS NULL";
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
-    FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1 AND closed_at IS NULL";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
-    COUNT_BY_PLAN = "SELECT plan AS name, COUNT(*) AS number FROM accounts GROUP BY plan ORDER BY plan";
+    COUNT_BY_PLAN =
+        "SELECT plan AS name, COUNT(*) AS number FROM accounts WHERE closed_at IS NULL GROUP BY plan ORDER BY plan";
     /// Accounts whose rows were written under other values of a plan than today's.
     LIST_OUTDATED =
         "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts \
-         WHERE plan = $1 AND plan_digest <> $2 ORDER BY id";
-    /// Count limit: takes one check. Zero rows: nothing is left, or the plan is no longer the one given.
+         WHERE plan = $1 AND plan_digest <> $2 AND closed_at IS NULL ORDER BY id";
+    /// Count limit: takes one check. Zero rows: nothing is left, the plan is no longer the one given, or the account
+    /// was closed.
     TAKE_CHECK =
-        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3";
+        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3 \
+         AND closed_at IS NULL";
     /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
     GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
+    /// Count limit: takes several checks at once, all or none. Zero rows: there is no room for all of them, or the
+    /// plan is no longer the one given.
+    TAKE_CHECKS =
+        "UPDATE accounts SET checks_used = checks_used + $4 \
+         WHERE id = $1 AND plan = $2 AND checks_used + $4 <= $3";
+    /// Gives several checks back. Zero rows: the account is gone, or its count is wrong already.
+    GIVE_BACK_CHECKS = "UPDATE accounts SET checks_used = checks_used - $2 WHERE id = $1 AND checks_used >= $2";
+    /// Locks the account while it has a plan. Zero rows: it has another one by now, or is gone.
+    PIN_PLAN = "UPDATE accounts SET plan = plan WHERE id = $1 AND plan = $2";
     /// Alert quota: charges one alert of month `$3`, beginning anew in a new one, or where the stored one was
     /// written under a wrong clock (beyond `$5`). Zero rows: the month's alerts are used up, or the plan is no
     /// longer the one given.
@@ -45,10 +57,18 @@ statements! {
         "UPDATE accounts SET quota_told_month = $2 \
          WHERE id = $1 AND (quota_told_month < $2 OR quota_told_month > $3)";
     /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
-    SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1 AND closed_at IS NULL";
     /// Plan change where only the plan's values did. Zero rows: the account has another plan by now, or another
     /// process applied the values.
     RENEW_PLAN = "UPDATE accounts SET plan_digest = $3 WHERE id = $1 AND plan = $2 AND plan_digest <> $3";
+    /// Closes an account, whose row is locked: it is not found, and no check is made in it, from here on.
+    CLOSE_ACCOUNT = "UPDATE accounts SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL";
+    /// Sessions, links, codes and memberships go with the user.
+    DELETE_USER = "DELETE FROM users WHERE id = $1";
+    /// Clears closed accounts away once the last of their projects is gone, with what still hangs on them.
+    CLEAR_CLOSED =
+        "DELETE FROM accounts WHERE closed_at IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM projects WHERE projects.account_id = accounts.id)";
     /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
@@ -59,22 +79,32 @@ statements! {
     CREATE_PROJECT =
         "INSERT INTO projects (uuid, account_id, name, ping_key, badge_key, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6) RETURNING id";
-    FIND_PROJECT = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE id = $1";
-    FIND_PROJECT_BY_UUID = "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE uuid = $1";
+    FIND_PROJECT =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE id = $1 AND deleted_at IS NULL";
+    FIND_PROJECT_BY_UUID =
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE uuid = $1 AND deleted_at IS NULL";
     FIND_PROJECT_BY_PING_KEY =
-        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE ping_key = $1";
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE ping_key = $1 AND deleted_at IS NULL";
     FIND_PROJECT_BY_BADGE_KEY =
-        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects WHERE badge_key = $1";
-    /// One check per slug or `unique`: locks the project after its account, so that whoever looks for a check
-    /// next sees what was made before. Zero rows: it is gone.
-    LOCK_PROJECT = "UPDATE projects SET name = name WHERE id = $1";
+        "SELECT id, uuid, account_id, name, ping_key, badge_key FROM projects \
+         WHERE badge_key = $1 AND deleted_at IS NULL";
+    /// Locks the project after its account and tells whose it is: whoever looks for a check or a member next sees
+    /// what was made before, and what is made now is counted by the right account. Zero rows: it is gone.
+    LOCK_PROJECT =
+        "UPDATE projects SET name = name WHERE id = $1 AND deleted_at IS NULL RETURNING account_id AS id";
     CREATE_MEMBER = "INSERT INTO members (project_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)";
     /// The projects that a user is a member of, with the role.
     LIST_MEMBERSHIPS =
         "SELECT projects.id AS id, projects.uuid AS uuid, projects.account_id AS account_id, projects.name AS name, \
          projects.ping_key AS ping_key, projects.badge_key AS badge_key, members.role AS role FROM members \
-         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 ORDER BY projects.id";
+         JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 \
+         AND projects.deleted_at IS NULL ORDER BY projects.id";
     FIND_USER = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE id = $1";
+    /// One user for each address: another row's is the engine's refusal.
+    SET_EMAIL = "UPDATE users SET email = $2 WHERE id = $1";
     SET_PASSWORD = "UPDATE users SET password_hash = $2 WHERE id = $1";
     SET_ZONE = "UPDATE users SET zone = $2 WHERE id = $1";
     CREATE_KEY =
@@ -84,18 +114,23 @@ statements! {
     FIND_KEY_PLAN =
         "SELECT api_keys.id AS id, api_keys.last_used_at AS last_used_at, accounts.plan AS plan FROM api_keys \
          JOIN projects ON projects.id = api_keys.project_id JOIN accounts ON accounts.id = projects.account_id \
-         WHERE api_keys.digest = $1";
+         WHERE api_keys.digest = $1 AND projects.deleted_at IS NULL";
     /// Notes a key's use, unless the last that was noted lies between `$3` and `$4`. Zero rows: it does, or the key
     /// was revoked.
     USE_KEY =
         "UPDATE api_keys SET last_used_at = $2 \
          WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3 OR last_used_at > $4)";
-    LIST_KEYS = "SELECT id, name, hint FROM api_keys WHERE project_id = $1 ORDER BY id";
+    LIST_KEYS =
+        "SELECT id, uuid, name, readonly, hint, created_at, last_used_at FROM api_keys \
+         WHERE project_id = $1 ORDER BY id";
+    /// An account's projects with their places for members that are taken.
     LIST_MEMBER_COUNTS =
-        "SELECT projects.id AS id, projects.uuid AS uuid, projects.name AS name, COUNT(members.user_id) AS members \
-         FROM projects LEFT JOIN members ON members.project_id = projects.id WHERE projects.account_id = $1 \
-         GROUP BY projects.id, projects.uuid, projects.name ORDER BY projects.id";
-    FIND_KEY = "SELECT id, project_id, readonly, digest FROM api_keys WHERE digest = $1";
+        "SELECT id, uuid, name, members_used AS members FROM projects \
+         WHERE account_id = $1 AND deleted_at IS NULL ORDER BY id";
+    FIND_KEY =
+        "SELECT api_keys.id AS id, api_keys.project_id AS project_id, api_keys.readonly AS readonly, \
+         api_keys.digest AS digest FROM api_keys JOIN projects ON projects.id = api_keys.project_id \
+         WHERE api_keys.digest = $1 AND projects.deleted_at IS NULL";
 }
 
 /// A key and the plan that limits it.
@@ -111,12 +146,16 @@ pub struct KeyPlan {
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct NamedKey {
     pub id: i64,
+    pub uuid: Uuid,
     pub name: String,
+    pub readonly: bool,
     /// Its first characters.
     pub hint: String,
+    pub created_at: Time,
+    pub last_used_at: Option<Time>,
 }
 
-/// A project and how many members it has.
+/// A project and how many members it has, open invitations among them.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct MemberCount {
     pub id: i64,
@@ -198,6 +237,22 @@ pub async fn give_back_check(tx: &mut WriteTx, id: i64) -> Result<()> {
     Ok(())
 }
 
+/// Whether there was room for all: see [`TAKE_CHECKS`].
+pub async fn take_checks(tx: &mut WriteTx, id: i64, plan: &str, limit: i64, number: i64) -> Result<bool> {
+    let change = tx.change(TAKE_CHECKS).bind(id).bind(plan.to_owned()).bind(limit).bind(number);
+    Ok(change.count().await? == 1)
+}
+
+pub async fn give_back_checks(tx: &mut WriteTx, id: i64, number: i64) -> Result<()> {
+    tx.change(GIVE_BACK_CHECKS).bind(id).bind(number).count().await?;
+    Ok(())
+}
+
+/// Whether the account still has the plan: see [`PIN_PLAN`].
+pub async fn pin_plan(tx: &mut WriteTx, id: i64, plan: &str) -> Result<bool> {
+    Ok(tx.change(PIN_PLAN).bind(id).bind(plan.to_owned()).count().await? == 1)
+}
+
 /// Whether one was left: see [`CHARGE_ALERT`].
 pub async fn charge_alert(tx: &mut WriteTx, id: i64, plan: &str, limit: i64, now: Time) -> Result<bool> {
     let change = tx.change(CHARGE_ALERT).bind(id).bind(plan.to_owned()).bind(month(now)).bind(limit);
@@ -225,6 +280,26 @@ pub async fn set_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Re
 pub async fn renew_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> Result<bool> {
     let change = tx.change(RENEW_PLAN).bind(id).bind(plan.to_owned()).bind(digest.to_owned());
     Ok(change.count().await? == 1)
+}
+
+pub async fn close_account(tx: &mut WriteTx, id: i64, now: Time) -> Result<()> {
+    tx.change(CLOSE_ACCOUNT).bind(id).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn delete_user(tx: &mut WriteTx, id: i64) -> Result<()> {
+    tx.change(DELETE_USER).bind(id).count().await?;
+    Ok(())
+}
+
+/// How many accounts were cleared away: see [`CLEAR_CLOSED`].
+pub async fn clear_closed(tx: &mut WriteTx) -> Result<u64> {
+    Ok(tx.change(CLEAR_CLOSED).count().await?)
+}
+
+/// Locks the instance's row and returns it.
+pub async fn lock_instance(tx: &mut WriteTx) -> Result<Option<Instance>> {
+    Ok(tx.lock(FIND_INSTANCE).maybe().await?)
 }
 
 /// The new user's id, if the address was free: see [`CREATE_USER`].
@@ -287,11 +362,12 @@ pub async fn find_project_by_badge_key(tx: &mut ReadTx, key: Uuid) -> Result<Opt
     Ok(tx.query(FIND_PROJECT_BY_BADGE_KEY).bind(key).maybe().await?)
 }
 
-/// Whether the project exists: see [`LOCK_PROJECT`].
-pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<bool> {
-    Ok(tx.change(LOCK_PROJECT).bind(id).count().await? == 1)
+/// Locks the project; returns the account that owns it, if it is there: see [`LOCK_PROJECT`].
+pub async fn lock_project(tx: &mut WriteTx, id: i64) -> Result<Option<i64>> {
+    Ok(tx.change(LOCK_PROJECT).bind(id).maybe::<Id>().await?.map(|row| row.id))
 }
 
+/// Adds a member and counts it, whatever the limit: for a project's first one. Others come by `team`.
 pub async fn create_member(
     tx: &mut WriteTx,
     project_id: i64,
@@ -299,25 +375,14 @@ pub async fn create_member(
     role: Role,
     now: Time,
 ) -> Result<()> {
+    projects::store::count_member(tx, project_id).await?;
     tx.change(CREATE_MEMBER).bind(project_id).bind(user_id).bind(role).bind(now).count().await?;
     Ok(())
 }
 
-/// Stores a key: its digest and its first characters, by which people tell keys apart.
-pub async fn create_key(
-    tx: &mut WriteTx,
-    project_id: i64,
-    name: &str,
-    readonly: bool,
-    key: &str,
-    now: Time,
-) -> Result<()> {
-    let hint: String = key.chars().take(8).collect();
-    create_key_digest(tx, project_id, name, readonly, (crate::id::digest(key), hint), now).await
-}
-
-/// Stores a key that is only known by a digest and its first characters.
-pub async fn create_key_digest(
+/// Stores a key: its digest and its first characters, by which people tell keys apart. It was counted before, by
+/// `projects::create_key_digest`.
+pub(super) async fn create_key_digest(
     tx: &mut WriteTx,
     project_id: i64,
     name: &str,
@@ -341,6 +406,17 @@ pub async fn list_memberships(tx: &mut ReadTx, user_id: i64) -> Result<Vec<Membe
 
 pub async fn find_user(tx: &mut ReadTx, id: i64) -> Result<Option<User>> {
     Ok(tx.query(FIND_USER).bind(id).maybe().await?)
+}
+
+/// Locks the user's row and returns it live: what decides about sessions by it, none of them can slip past.
+pub async fn lock_user(tx: &mut WriteTx, id: i64) -> Result<Option<User>> {
+    Ok(tx.lock(FIND_USER).bind(id).maybe().await?)
+}
+
+/// Sets the address; where it is another user's, the database refuses it.
+pub async fn set_email(tx: &mut WriteTx, user_id: i64, email: &str) -> Result<()> {
+    tx.change(SET_EMAIL).bind(user_id).bind(email.to_owned()).count().await?;
+    Ok(())
 }
 
 pub async fn set_password(tx: &mut WriteTx, user_id: i64, hash: &str) -> Result<()> {

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::send::{Outcome, Senders};
+use super::send::{self, Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
-use super::{DeliveryState, Message, letters, setup};
+use super::{DeliveryState, Message, letters, moves, setup};
 use crate::accounts::{self, Account, Charge};
 use crate::checks::Status;
 use crate::config::Plans;
@@ -16,6 +16,7 @@ use crate::db::{self, Db, WriteTx};
 use crate::error::Result;
 use crate::id;
 use crate::metrics::Metrics;
+use crate::rate::{Rates, Refusal, Verdict};
 use crate::time::{Clock, Span, Time};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -30,6 +31,8 @@ const BATCH: i64 = 20;
 const GIVE_UP_AFTER: Span = Span::hours(24);
 /// Held deliveries of one account that are looked at in one go.
 const HELD_BATCH: i64 = 1000;
+/// Over this, deliveries that had to wait for their turn are spread.
+const SPREAD: Span = Span::seconds(30);
 const FIRST_BACKOFF: Span = Span::seconds(15);
 const LONGEST_BACKOFF: Span = Span::hours(1);
 /// A channel may ask for more patience than ours, up to this.
@@ -40,6 +43,8 @@ pub struct Deliverer<'a> {
     pub db: &'a Db,
     pub plans: &'a Plans,
     pub senders: &'a Senders,
+    /// Limits how often one account calls one host.
+    pub rates: &'a Rates,
     pub metrics: &'a Metrics,
     pub clock: &'a Clock,
 }
@@ -74,13 +79,43 @@ impl Deliverer<'_> {
         let now = self.clock.now();
         let message = db::read!(self.db, |tx| super::message(tx, delivery, &self.senders.urls, now).await)?;
         let Some(message) = message else { return Ok(()) };
+        if let Some(refusal) = self.refused(delivery, &message).await? {
+            return self.postpone(delivery, &refusal).await;
+        }
         let outcome = self.attempt(&message).await;
         self.settle(delivery, &message, outcome).await
+    }
+
+    /// Spends one call to the host that the message would call; the refusal, if it was one too many.
+    async fn refused(&self, delivery: &Claimed, message: &Message) -> Result<Option<Refusal>> {
+        let target = send::target(message).filter(|_| message.channel.disabled_at.is_none());
+        let Some(host) = target else { return Ok(None) };
+        let chain = self.rates.webhook_call(delivery.account_id, &host);
+        Ok(match chain.spend(self.db, self.clock.now()).await? {
+            Verdict::Accepted(_) => None,
+            Verdict::Refused(refusal) => Some(refusal),
+        })
+    }
+
+    /// Lets a delivery wait that was one call too many: this was no attempt. Those that wait together come back
+    /// spread out, so that they do not all ask at once again.
+    async fn postpone(&self, delivery: &Claimed, refusal: &Refusal) -> Result<()> {
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "half a minute")]
+        let spread = Span::millis((id::fraction() * SPREAD.0 as f64) as i64);
+        let due_at = self.clock.now() + refusal.retry_after + spread;
+        let why = format!("It waits for its turn: at most {} such calls are made a minute.", refusal.limit);
+        let token = delivery.claim.unwrap_or_default();
+        db::write!(self.db, |tx| store::postpone(tx, delivery.id, token, due_at, &why).await)?;
+        tracing::info!(delivery = %delivery.uuid, scope = refusal.scope, "delivery waits");
+        Ok(())
     }
 
     async fn attempt(&self, message: &Message) -> Outcome {
         if message.channel.disabled_at.is_some() {
             return Outcome::Failed { why: "The channel was turned off.".to_owned() };
+        }
+        if message.channel.project_id != message.check.project_id {
+            return Outcome::Failed { why: moves::REASON.to_owned() };
         }
         match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
             Ok(outcome) => outcome,

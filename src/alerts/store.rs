@@ -114,6 +114,10 @@ statements! {
     SETTLE =
         "UPDATE deliveries SET state = $3, outcome = $4, due_at = $5, settled_at = $6, claim = NULL, \
          claimed_until_at = NULL WHERE id = $1 AND claim = $2";
+    /// Lets a delivery wait that the limit on calls refused; it was no attempt. Zero rows: as for `SETTLE`.
+    POSTPONE =
+        "UPDATE deliveries SET due_at = $3, outcome = $4, attempts = attempts - 1, claim = NULL, \
+         claimed_until_at = NULL WHERE id = $1 AND claim = $2";
     LIST_HELD_ACCOUNTS = "SELECT DISTINCT account_id AS id FROM deliveries WHERE state = 'held' ORDER BY account_id";
     LIST_HELD_NAMES =
         "SELECT checks.name AS name, checks.uuid AS uuid, flips.flipped_at AS since_at FROM deliveries \
@@ -127,6 +131,10 @@ statements! {
     RELEASE = "UPDATE deliveries SET state = 'due', due_at = $2 WHERE id = $1 AND state = 'held'";
     /// Drops a held delivery that is no longer true. Zero rows: as for `RELEASE`.
     DROP_HELD = "UPDATE deliveries SET state = 'superseded', settled_at = $2 WHERE id = $1 AND state = 'held'";
+    /// Transfer: what is still to be sent of a project's checks is the new account's, as are its alerts.
+    HAND_OVER =
+        "UPDATE deliveries SET account_id = $2 WHERE settled_at IS NULL \
+         AND check_id IN (SELECT id FROM checks WHERE project_id = $1)";
     COUNT_HELD = "SELECT COUNT(*) AS number FROM deliveries WHERE state = 'held' AND account_id = $1";
     /// Takes back what a clock set back left in the future.
     CLAMP_DUE = "UPDATE deliveries SET due_at = $1 WHERE state = 'due' AND due_at > $1";
@@ -400,6 +408,12 @@ pub async fn settle(tx: &mut WriteTx, id: i64, token: Uuid, settlement: &Settlem
     Ok(change.bind(settlement.due_at).bind(settlement.settled_at).count().await? == 1)
 }
 
+/// Whether the lease was still held: see [`POSTPONE`].
+pub async fn postpone(tx: &mut WriteTx, id: i64, token: Uuid, due_at: Time, why: &str) -> Result<bool> {
+    let change = tx.change(POSTPONE).bind(id).bind(token).bind(due_at).bind(why.to_owned());
+    Ok(change.count().await? == 1)
+}
+
 pub async fn list_held_accounts(tx: &mut ReadTx) -> Result<Vec<i64>> {
     let rows = tx.query(LIST_HELD_ACCOUNTS).all::<Id>().await?;
     Ok(rows.into_iter().map(|row| row.id).collect())
@@ -415,6 +429,12 @@ pub async fn release(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
 
 pub async fn drop_held(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(DROP_HELD).bind(id).bind(now).count().await? == 1)
+}
+
+/// Gives what is still to be sent of a project's checks to another account; the checks are locked.
+pub async fn hand_over(tx: &mut WriteTx, project_id: i64, account_id: i64) -> Result<()> {
+    tx.change(HAND_OVER).bind(project_id).bind(account_id).count().await?;
+    Ok(())
 }
 
 pub async fn count_held(tx: &mut ReadTx, account_id: i64) -> Result<i64> {

@@ -7,6 +7,7 @@
 pub mod deadline;
 pub mod group;
 pub mod history;
+pub mod holdings;
 pub mod json;
 pub mod log;
 pub mod silence;
@@ -199,6 +200,15 @@ impl Check {
         }
     }
 
+    /// Makes sure that the live row is in the project in which it was `seen`: whoever was let in there may have no
+    /// say in another.
+    ///
+    /// # Errors
+    /// [`Error::Outdated`] if it was moved since; the transaction is to begin anew.
+    pub fn stayed(&self, seen: &Self) -> Result<()> {
+        if self.project_id == seen.project_id { Ok(()) } else { Err(Error::Outdated) }
+    }
+
     /// The name, or the uuid where there is none.
     pub fn display_name(&self) -> String {
         if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }
@@ -222,10 +232,11 @@ impl Check {
 }
 
 /// Adds a check to a project, if the account's plan has room for it: the count is taken by a guarded write of
-/// the account row, which also keeps plan changes out until this transaction ends.
+/// the account row, which also keeps plan changes out until this transaction ends. The project is locked after it:
+/// while it changes hands or is deleted nothing is added to it.
 ///
 /// # Errors
-/// The database's.
+/// [`Error::Outdated`] if the project is gone or another account's by now; the database's.
 pub async fn create(
     tx: &mut WriteTx,
     account: &Account,
@@ -235,6 +246,7 @@ pub async fn create(
     now: Time,
 ) -> Result<Created> {
     let Some(floor) = accounts::take_check(tx, account).await? else { return Ok(Created::NoRoom) };
+    accounts::lock_project_of(tx, account.id, project_id).await?;
     let (uuid, badge_key) = ids;
     let new = NewCheck { uuid, badge_key, project_id, account_id: account.id, floor, settings, now };
     Ok(Created::Check(Box::new(store::create(tx, &new).await?)))
@@ -244,7 +256,7 @@ pub async fn create(
 /// row comes first, then the project row; the look-up after them sees what was made before.
 ///
 /// # Errors
-/// The database's.
+/// As for [`create`].
 pub async fn find_or_create(
     tx: &mut WriteTx,
     account: &Account,
@@ -258,7 +270,7 @@ pub async fn find_or_create(
         return Ok(Created::Existing(Box::new(found)));
     }
     let taken = accounts::take_check(tx, account).await?;
-    accounts::store::lock_project(tx, project_id).await?;
+    accounts::lock_project_of(tx, account.id, project_id).await?;
     let found = store::find_match(tx, project_id, like).await?;
     let Some(floor) = taken else {
         // The last place may have gone to the very check that is looked for.

@@ -38,6 +38,13 @@ pub async fn examine(db: &Db) -> Result<Vec<String>, Error> {
                 findings.push(format!("account {uuid}: {stored} checks counted, {really} there"));
             }
         }
+        for project in accounts::projects::store::list_miscounted(tx).await? {
+            let accounts::projects::store::Miscounted { uuid, members_used, keys_used, members, keys } =
+                project;
+            findings.push(format!(
+                "project {uuid}: {members_used} members and {keys_used} keys counted, {members} and {keys} there"
+            ));
+        }
         let runs = checks::store::count_run_mismatches(tx).await?;
         if runs > 0 {
             findings.push(format!("{runs} checks count other open runs than there are"));

@@ -68,6 +68,11 @@ table! {
     InvitationsMinute = "invitations_per_minute", 10 per MINUTE, "account", "invitations to a project";
     InvitationsDay = "invitations_per_day", 100 per DAY, "account", "invitations to a project";
     InvitationsTarget = "invitations_target_per_day", 6 per DAY, "mail address", "invitations to a project";
+    ProjectsDay = "projects_per_day", 50 per DAY, "account", "projects made";
+    WebhooksTarget = "webhook_calls_target_per_minute", 300 per MINUTE, "account and target host",
+        "webhook calls; one beyond waits for its turn and is not lost";
+    WebhooksAccount = "webhook_calls_per_minute", 1000 per MINUTE, "account",
+        "webhook calls; one beyond waits for its turn and is not lost";
     MagicLinksMinute = "magic_links_per_minute", 3 per MINUTE, "mail address and address", "mailed sign-in links";
     MagicLinksAddressMinute = "magic_links_address_per_minute", 10 per MINUTE, "address", "mailed sign-in links";
     MagicLinksDay = "magic_links_per_day", 20 per DAY, "mail address and address", "mailed sign-in links";
@@ -78,6 +83,12 @@ table! {
         "passwords tried; sign-in links are not counted here, so that nobody can lock an owner out";
     SignInDay = "sign_in_per_day", 100 per DAY, "mail address and address", "passwords tried";
     SignInAddressDay = "sign_in_address_per_day", 1000 per DAY, "address", "passwords tried";
+    SecondFactorMinute = "second_factor_per_minute", 5 per MINUTE, "user and address", "codes of an authenticator app tried";
+    SecondFactorDay = "second_factor_per_day", 50 per DAY, "user and address", "codes of an authenticator app tried";
+    SecondFactorUserDay = "second_factor_user_per_day", 100 per DAY, "user",
+        "codes of an authenticator app tried; recovery codes are not counted here, so that nobody can lock an owner out";
+    RecoveryMinute = "recovery_codes_per_minute", 10 per MINUTE, "address", "recovery codes tried";
+    RecoveryDay = "recovery_codes_per_day", 100 per DAY, "address", "recovery codes tried";
     SignUpMinute = "sign_ups_per_minute", 5 per MINUTE, "address", "accounts asked for";
     SignUpDay = "sign_ups_per_day", 50 per DAY, "address", "accounts asked for";
     LivePages = "live_pages_at_once", 30 per ONCE, "user", "open pages that are told what changes, in one process";

@@ -215,6 +215,10 @@ fn slug_of(path: &str) -> String {
 async fn make(app: &App, project: &Project, slug: &str, ping: Ping) -> Response {
     let ids = (id::uuid(), id::uuid());
     let made: Result<(Outcome, StatusCode), Error> = db::write!(app.db, |tx| {
+        // Anew at each attempt: it may have changed hands.
+        let Some(project) = accounts::store::find_project(tx, project.id).await? else {
+            return Ok((Outcome::Unknown, StatusCode::NOT_FOUND));
+        };
         let account = app.lock_account(tx, project.account_id).await?;
         let (check, status) = match provision(tx, &account, project.id, slug, ids, ping.received_at).await? {
             Provisioned::Made(check) => (check, StatusCode::CREATED),

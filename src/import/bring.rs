@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{OldCheck, store};
+use crate::accounts::projects::{self, KEYS_MAX};
 use crate::accounts::{self, Account, Project, Role, origins};
 use crate::alerts::{self, NewChannel};
 use crate::checks::{self, Check, Created, State};
@@ -45,7 +46,9 @@ pub async fn project(tx: &mut WriteTx, plan: &Plan<'_>, now: Time) -> Result<Pro
         }
         let name = if key.readonly { KEY_NAME_READONLY } else { KEY_NAME };
         let known = (key.digest.clone(), key.hint.clone());
-        accounts::store::create_key_digest(tx, project.id, name, key.readonly, known, now).await?;
+        if !projects::create_key_digest(tx, project.id, name, key.readonly, known, now).await? {
+            return Err(Error::invalid(format!("A project has at most {KEYS_MAX} keys.")));
+        }
     }
     for channel in &plan.channels.to_bring {
         let new = NewChannel {

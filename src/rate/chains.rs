@@ -123,6 +123,19 @@ impl Rates {
         ])
     }
 
+    /// A project made for an account.
+    pub fn project(&self, account_id: i64) -> Chain {
+        self.in_order(&[(Rule::ProjectsDay, account(account_id))])
+    }
+
+    /// A webhook call of an account's to a host. Each account is limited by itself, so that nobody can hold up
+    /// others who call the same host; all hosts together are limited too, for one victim may have many names.
+    pub fn webhook_call(&self, account_id: i64, host: &str) -> Chain {
+        let account = account(account_id);
+        let target = format!("{account} host {}", host.to_lowercase());
+        self.in_order(&[(Rule::WebhooksTarget, target), (Rule::WebhooksAccount, account)])
+    }
+
     /// A mailed sign-in link. Never limited by the mail address alone.
     pub fn magic_link(&self, to: &str, from: IpAddr) -> Chain {
         let pair = pair(to, from);
@@ -148,6 +161,23 @@ impl Rates {
                 (Rule::SignInEmailMinute, email(to)),
             ]),
         }
+    }
+
+    /// A code of an authenticator app, tried for a user. Six digits bear few guesses, so the user's day is counted
+    /// over all addresses; who uses it up knows the password, and the owner still gets in by a recovery code.
+    pub fn second_factor(&self, user_id: i64, from: IpAddr) -> Chain {
+        let user = format!("user {user_id}");
+        let pair = format!("{} {user}", address(from));
+        self.in_order(&[
+            (Rule::SecondFactorMinute, pair.clone()),
+            (Rule::SecondFactorDay, pair),
+            (Rule::SecondFactorUserDay, user),
+        ])
+    }
+
+    /// A recovery code tried. Never limited by the user: nobody guesses one, and it is what is left to an owner.
+    pub fn recovery_code(&self, from: IpAddr) -> Chain {
+        self.in_order(&[(Rule::RecoveryMinute, address(from)), (Rule::RecoveryDay, address(from))])
     }
 
     /// An account asked for.

@@ -62,6 +62,7 @@ async function run() {
   await test('a check is made, previewed and edited without a script', () => forms(state));
   await test('of two who edit at once the second sees both versions', () => conflict(state, uuids.fresh));
   await test('a deletion can be undone', () => undo(state, uuids.paused));
+  await test('somebody is invited, joins and takes the project over', () => team(state));
   await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
   await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
@@ -262,6 +263,49 @@ async function undo(state, uuid) {
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.equal((await api(world, 'GET', `checks/${uuid}`)).status, 'paused');
   await page.context().close();
+}
+
+async function team(state) {
+  const page = await member(state, { javaScriptEnabled: true });
+  await page.goto(`${world.base}/projects#new`);
+  await page.getByLabel('Name').fill('Shared');
+  await page.getByRole('button', { name: 'Make the project' }).click();
+  await page.getByRole('link', { name: 'Settings', exact: true }).click();
+  await page.getByLabel('A new key for').fill('Deploy');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  assert.match(await page.getByRole('status').innerText(), /hcw_[A-Za-z0-9]{28}/);
+  await clean(page, 'a new key is shown');
+  await page.getByRole('link', { name: 'Team' }).click();
+  await page.getByLabel('E-mail').fill('friend@example.org');
+  await page.getByRole('button', { name: 'Send the invitation' }).click();
+  await clean(page, 'an invitation is open');
+  const link = await world.letterLink(/\/invitations\/\w+/);
+  const context = await browser.newContext();
+  const friend = await context.newPage();
+  await friend.goto(world.base + link);
+  await clean(friend, 'an invitation is looked at');
+  await friend.getByLabel('A password for your account').fill('long enough');
+  await friend.getByRole('button', { name: 'Make my account and join' }).click();
+  await page.reload();
+  await page.getByLabel('To', { exact: true }).selectOption({ label: 'friend@example.org' });
+  await page.getByRole('button', { name: 'Offer it' }).click();
+  await clean(page, 'an offer is made');
+  await friend.getByRole('link', { name: 'Team' }).click();
+  await clean(friend, 'an offer is there');
+  await friend.getByRole('button', { name: 'Take it over' }).click();
+  assert.match(await friend.locator('main').innerText(), /Hand the project over/);
+  await page.reload();
+  await page.getByRole('button', { name: 'Leave this project' }).click();
+  await page.waitForURL(/\/projects$/);
+  await context.close();
+  await page.context().close();
+}
+
+/** Nothing on a page is hard to reach that only the steps before it lead to. */
+async function clean(page, when) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  assert.deepEqual(violations.map(one => `${one.id}: ${one.nodes.map(node => node.target).join(', ')}`), [], when);
 }
 
 async function keyboard(state) {

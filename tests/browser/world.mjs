@@ -38,7 +38,19 @@ export async function start({ demo = false } = {}) {
   }
   const ended = new Promise(resolve => child.on('exit', resolve));
   const stop = async () => { child.kill('SIGTERM'); await ended; fs.rmSync(folder, { recursive: true }); };
-  return { base, owner, account, stop };
+  /** The newest path in a letter that looks like `pattern`. */
+  const letterLink = async pattern => {
+    for (let tries = 0; tries < 200; tries++) {
+      const outbox = path.join(folder, 'outbox');
+      const letters = fs.existsSync(outbox) ? fs.readdirSync(outbox).sort().reverse() : [];
+      const texts = letters.map(name => fs.readFileSync(path.join(outbox, name), 'utf8').replaceAll('=\r\n', ''));
+      const found = texts.map(text => text.match(pattern)).find(Boolean);
+      if (found) return found[0];
+      await new Promise(resolve => setTimeout(resolve, 50));
+    }
+    throw new Error(`no letter holds ${pattern}`);
+  };
+  return { base, owner, account, stop, letterLink };
 }
 
 /** Calls the Management API. */

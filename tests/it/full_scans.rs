@@ -24,6 +24,7 @@ const WHOLE_TABLE: &[(&str, &str)] = &[
     ("EXTEND_GAP", "gaps are few: one for each outage of two years"),
     ("FORGET_AHEAD", "once after a clock was set back"),
     ("LIST_ACCOUNTS", "the doctor looks at everything"),
+    ("LIST_MISCOUNTED", "the doctor compares everything"),
     ("LIST_OUTDATED", "once at each start, and accounts are few beside checks"),
     ("LIST_SECRETS", "one row for each server that keys were brought from"),
 ];

@@ -3,6 +3,7 @@
 mod chains;
 mod plans;
 mod races;
+mod targets;
 
 use flatline::rate;
 use flatline::time::Span;

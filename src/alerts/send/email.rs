@@ -28,6 +28,7 @@ pub(super) const KIND: Kind = Kind {
     decides: false,
     check,
     send,
+    target: |_| None,
 };
 
 #[derive(Serialize, Deserialize)]

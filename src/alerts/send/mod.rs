@@ -40,6 +40,8 @@ pub struct Kind {
     pub decides: bool,
     check: fn(&str) -> Result<Checked, Fault>,
     send: for<'a> fn(&'a Senders, &'a Message) -> BoxFuture<'a, Outcome>,
+    /// The host that a message would call, where its owner chose any; calls to one host are limited.
+    target: fn(&Message) -> Option<String>,
 }
 
 /// A configuration that can be stored.
@@ -115,6 +117,11 @@ impl Senders {
             }
         }
     }
+}
+
+/// The host that sending a message would call, if its channel's owner chose it.
+pub fn target(message: &Message) -> Option<String> {
+    Kind::find(&message.channel.kind).and_then(|kind| (kind.target)(message))
 }
 
 /// A technical reason as a sentence.

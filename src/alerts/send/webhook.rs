@@ -52,6 +52,7 @@ pub(super) const KIND: Kind = Kind {
     decides: true,
     check,
     send,
+    target,
 };
 
 const ON_DOWN: &str = "When a check goes down";
@@ -176,6 +177,10 @@ fn send<'a>(senders: &'a Senders, message: &'a Message) -> BoxFuture<'a, Outcome
         }
     }
     .boxed()
+}
+
+fn target(message: &Message) -> Option<String> {
+    call(message).ok()?.url.host_str().map(str::to_owned)
 }
 
 fn call(message: &Message) -> Result<Call, Outcome> {

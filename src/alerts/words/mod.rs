@@ -7,6 +7,8 @@
 pub mod clean;
 pub mod clock;
 pub mod confirm;
+pub mod email_change;
+pub mod invitation;
 mod mail;
 mod notice;
 pub mod quota;

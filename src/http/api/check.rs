@@ -109,8 +109,9 @@ pub async fn pause(
     db::write!(app.db, |tx| {
         let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         condition.hold(tx, &check).await?;
-        let (check, _) = pause::pause(tx, check.id, now).await?;
-        shape(tx, &app, &opened, &check, version, now).await
+        let (paused, _) = pause::pause(tx, check.id, now).await?;
+        paused.stayed(&check)?;
+        shape(tx, &app, &opened, &paused, version, now).await
     })
 }
 
@@ -132,11 +133,12 @@ pub async fn resume(
     db::write!(app.db, |tx| {
         let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
         condition.hold(tx, &check).await?;
-        let (check, turned) = pause::resume(tx, check.id, now).await?;
+        let (resumed, turned) = pause::resume(tx, check.id, now).await?;
+        resumed.stayed(&check)?;
         if turned == Turned::Already {
             return Err(ApiFailure::Conflict("check is not paused"));
         }
-        shape(tx, &app, &opened, &check, version, now).await
+        shape(tx, &app, &opened, &resumed, version, now).await
     })
 }
 
@@ -154,7 +156,9 @@ pub async fn apply(
         spec.apply(settings, version.0);
         Ok(())
     });
-    Ok(edited.await?)
+    let edited = edited.await?;
+    edited.stayed(check)?;
+    Ok(edited)
 }
 
 /// A check as the key that was opened shows it.

@@ -19,7 +19,7 @@ pub enum WebFailure {
     SignIn {
         next: String,
     },
-    /// A member whose role may only look.
+    /// A member whose role does not go so far.
     Forbidden,
     /// The form is not from a page that this browser was served, or that page is too old.
     Stale,
@@ -98,8 +98,8 @@ impl IntoResponse for WebFailure {
             }
             Self::Forbidden => failed(
                 StatusCode::FORBIDDEN,
-                "Your role may only look",
-                "In this project you are a read-only member. Its owner or a manager can change that.",
+                "Your role does not allow this",
+                "Nothing was changed. The project's owner or a manager can give you another role.",
             ),
             Self::Stale => failed(
                 StatusCode::FORBIDDEN,

@@ -16,15 +16,22 @@ mod edit;
 mod failure;
 mod fields;
 mod home;
+mod invitation;
 mod limits;
 mod links;
 mod live;
 mod mark;
+mod projects;
+mod qr;
+mod settings;
 mod shell;
 mod shown;
 mod sign_in;
+mod sign_in_code;
 mod sign_in_link;
 mod sign_up;
+mod team;
+mod usage;
 mod visitor;
 mod wall;
 mod when;
@@ -53,19 +60,35 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/sign-in/code", get(sign_in_code::show).post(sign_in_code::submit))
         .route("/sign-in/{token}", get(sign_in_link::show).post(sign_in_link::redeem))
         .route("/sign-up", get(sign_up::show).post(sign_up::submit))
         .route("/sign-up/{token}", get(sign_up::show_link).post(sign_up::redeem))
         .route("/sign-out", post(sign_in::sign_out))
-        .route("/account", get(account::show))
-        .route("/account/password", post(account::set_password))
-        .route("/account/zone", post(account::set_zone))
-        .route("/account/sessions/{session}/end", post(account::end_session))
-        .route("/account/sessions/end-others", post(account::end_other_sessions))
+        .route("/usage", get(usage::show))
+        .route("/invitations/{token}", get(invitation::show).post(invitation::redeem))
+        .route("/projects", get(projects::show).post(projects::create))
+        .route("/projects/restore", post(projects::restore))
         .route("/projects/{project}", get(checks::show))
         .route("/projects/{project}/bulk", post(checks::change))
         .route("/projects/{project}/restore", post(checks::restore))
         .route("/projects/{project}/new-check", get(edit::show_new).post(edit::create))
+        .route("/projects/{project}/team", get(team::show))
+        .route("/projects/{project}/team/invitations", post(team::invite))
+        .route("/projects/{project}/team/invitations/{invitation}/revoke", post(team::revoke))
+        .route("/projects/{project}/team/members/{member}/role", post(team::set_role))
+        .route("/projects/{project}/team/members/{member}/remove", post(team::remove))
+        .route("/projects/{project}/team/leave", post(team::leave))
+        .route("/projects/{project}/team/offer", post(team::offer))
+        .route("/projects/{project}/team/withdraw", post(team::withdraw))
+        .route("/projects/{project}/team/accept", post(team::accept))
+        .route("/projects/{project}/settings", get(settings::show))
+        .route("/projects/{project}/settings/name", post(settings::rename))
+        .route("/projects/{project}/settings/ping-key", post(settings::replace_ping_key))
+        .route("/projects/{project}/settings/ping-key/remove", post(settings::remove_ping_key))
+        .route("/projects/{project}/settings/keys", post(settings::create_key))
+        .route("/projects/{project}/settings/keys/{key}/revoke", post(settings::revoke_key))
+        .route("/projects/{project}/settings/delete", post(settings::delete))
         .route("/projects/{project}/events", get(live::of_project))
         .route("/projects/{project}/wall", get(wall::show))
         .route("/projects/{project}/wall/address", post(wall::make_address))
@@ -83,6 +106,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/pause", post(check::pause))
         .route("/checks/{check}/resume", post(check::resume))
         .route("/checks/{check}/copy", post(check::copy))
+        .route("/checks/{check}/move", get(check::moving::show).post(check::moving::carry_out))
         .route("/checks/{check}/delete", post(check::delete))
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
@@ -91,6 +115,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/docs/api", get(api_reference::show))
         .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
+        .merge(account::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }

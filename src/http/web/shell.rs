@@ -8,7 +8,15 @@ use crate::accounts::sessions::SignedIn;
 use crate::app::App;
 
 /// The tabs of a project: what they are called, and where they are under the project's address.
-const TABS: &[(&str, &str)] = &[("Checks", ""), ("Channels", "/channels"), ("Badges", "/badges")];
+const TABS: &[(&str, &str)] = &[
+    ("Checks", ""),
+    ("Channels", "/channels"),
+    ("Badges", "/badges"),
+    ("Team", "/team"),
+    (SETTINGS, "/settings"),
+];
+/// The tab of members who may change things.
+const SETTINGS: &str = "Settings";
 
 /// Head, menus and foot.
 #[derive(Debug)]
@@ -21,6 +29,8 @@ pub struct Shell {
     /// The project that the page is about.
     pub project: Option<Uuid>,
     tab: &'static str,
+    /// Whether the member may change things in the project.
+    may_change: bool,
     /// Whether letters and alerts only reach a folder.
     pub mail_is_kept: bool,
 }
@@ -78,6 +88,9 @@ impl Shell {
             projects: memberships.iter().map(link).collect(),
             project,
             tab,
+            may_change: memberships
+                .iter()
+                .any(|one| Some(one.project.uuid) == project && one.role.may_change()),
             mail_is_kept: app.settings.smtp_url.is_none(),
         }
     }
@@ -87,6 +100,7 @@ impl Shell {
     }
 
     pub fn tabs(&self) -> Vec<Tab> {
-        TABS.iter().map(|(name, path)| Tab { name, path, is_current: *name == self.tab }).collect()
+        let shown = TABS.iter().filter(|(name, _)| self.may_change || *name != SETTINGS);
+        shown.map(|(name, path)| Tab { name, path, is_current: *name == self.tab }).collect()
     }
 }

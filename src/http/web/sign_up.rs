@@ -11,6 +11,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::limits::{Attempt, spend};
 use super::mark::Mark;
@@ -21,10 +22,12 @@ use super::{WebFailure, page, to};
 use crate::accounts::{self, password, sessions};
 use crate::alerts::letters::{self, Facts};
 use crate::app::App;
+use crate::db::{self, WriteTx};
 use crate::error::Error;
 use crate::mail::Address;
 use crate::signup::{self, Applicant};
-use crate::{db, id, provision};
+use crate::time::Time;
+use crate::{id, provision};
 
 /// Name and address of the check that a new project begins with.
 const FIRST_CHECK: &str = "my-first-check";
@@ -176,6 +179,25 @@ pub async fn hash(password: &str) -> Result<String, WebFailure> {
     Ok(hashed.map_err(|error| WebFailure::internal(error.to_string()))??)
 }
 
+/// Makes an account with its first check, under these ids; returns its user's id.
+///
+/// # Errors
+/// The address has an account already, or the database's.
+pub async fn open_account(
+    tx: &mut WriteTx,
+    app: &App,
+    applicant: &Applicant,
+    ids: (Uuid, Uuid),
+    now: Time,
+) -> Result<i64, WebFailure> {
+    let settings = &app.settings;
+    let new = signup::sign_up(tx, &settings.plans, &settings.default_plan, applicant, now).await?;
+    let project = accounts::store::find_project_by_uuid(tx, new.project).await?.ok_or(Error::NotFound)?;
+    let account = app.account(tx, project.account_id).await?;
+    provision::provision(tx, &account, project.id, FIRST_CHECK, ids, now).await?;
+    Ok(new.user_id)
+}
+
 /// Makes the account with its first check, and signs its user in. With `link`, only for the first who redeems it.
 async fn make(
     app: &App,
@@ -185,18 +207,14 @@ async fn make(
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
     let ids = (id::uuid(), id::uuid());
-    let settings = &app.settings;
     let secret = db::write!(app.db, |tx| {
         if let Some(digest) = link
             && sessions::store::redeem_sign_up_link(tx, digest, now).await?.is_none()
         {
             return Err(WebFailure::NotFound);
         }
-        let new = signup::sign_up(tx, &settings.plans, &settings.default_plan, applicant, now).await?;
-        let project = accounts::store::find_project_by_uuid(tx, new.project).await?.ok_or(Error::NotFound)?;
-        let account = app.account(tx, project.account_id).await?;
-        provision::provision(tx, &account, project.id, FIRST_CHECK, ids, now).await?;
-        Ok(sessions::begin(tx, new.user_id, &visitor.origin(), now).await?)
+        let user_id = open_account(tx, app, applicant, ids, now).await?;
+        Ok(sessions::begin(tx, user_id, &visitor.origin(), now).await?)
     })?;
     let mut response = to("/");
     visitor.sign_in(&secret, response.headers_mut());

@@ -28,7 +28,8 @@ struct Maker {
 type Path = fn(Maker, usize) -> Asking;
 
 /// Every path that takes one from the plan's count of checks, with the statuses of one that was made and one that
-/// was refused. The head of `accounts` lists the functions behind them; a new path belongs into both.
+/// was refused. The head of `accounts` lists the functions behind them; a new path belongs into both. What brings
+/// checks back has a test of its own below; handing a project over is raced in `races::people`.
 const TAKING: &[(&str, Path, u16, u16)] = &[
     ("the API's create", by_api, 201, 403),
     ("the API's create with unique", by_unique, 201, 403),
@@ -87,7 +88,74 @@ async fn delete_all_but(maker: &Maker) {
     }
 }
 
+/// What several take back at once: all or nothing each time, for the one who comes first.
+async fn bring_back(maker: &Maker, path: &str, fields: &[(&str, &str)]) -> Vec<u16> {
+    let mut asking = JoinSet::new();
+    for _ in 0..8 {
+        let (browser, path) = (maker.browser.clone(), path.to_owned());
+        let fields: Vec<(String, String)> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        asking.spawn(async move {
+            let fields: Vec<(&str, &str)> =
+                fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            browser.post_from("/account", &path, &fields).await.status
+        });
+    }
+    asking.join_all().await
+}
+
 on_both! {
+    async fn what_was_deleted_comes_back_once_and_only_into_room(engine: Engine) {
+        let file = plans_file(PLANS);
+        let path = file.path().display().to_string();
+        let world = World::with(engine, "roomy", &[("PLANS_FILE", &path)]).await;
+        let maker = Maker {
+            client: world.client.clone(),
+            browser: Browser::signed_in(&world, &world.owner.email).await,
+            ping_key: world.owner.ping_key.clone(),
+            project: world.owner.project,
+            template: world.client.check(&json!({"name": "template"})).await,
+        };
+        let of = |statuses: &[u16], wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+        let list = format!("/projects/{}", maker.project);
+        let delete = async || {
+            let bulk = format!("{list}/bulk");
+            let fields = [("check", maker.template.as_str()), ("do", "delete")];
+            let answer = maker.browser.post_from("/account", &bulk, &fields).await;
+            answer.header("location").unwrap().split("deleted=").nth(1).unwrap().to_owned()
+        };
+        let at = delete().await;
+        let statuses = bring_back(&maker, &format!("{list}/restore"), &[("at", &at)]).await;
+        assert_eq!((of(&statuses, 303), of(&statuses, 404)), (1, 7), "{statuses:?}");
+        examine(&world.place).await;
+
+        world.advance(flatline::time::Span::seconds(1));
+        let at = delete().await;
+        for number in 0..3 {
+            assert_eq!(by_api(maker.clone(), number).await.status, 201);
+        }
+        let statuses = bring_back(&maker, &format!("{list}/restore"), &[("at", &at)]).await;
+        assert_eq!(of(&statuses, 400), 8, "there is no room: {statuses:?}");
+        examine(&world.place).await;
+
+        // The project with its three checks: back once, and not where others took the room meanwhile.
+        world.advance(flatline::time::Span::seconds(1));
+        let uuid = maker.project.to_string();
+        let other = maker.browser.submit("/projects", &[("name", "other")]).await;
+        let other = other.header("location").unwrap().to_owned();
+        let end = async || maker.browser.post_from("/account", &format!("{list}/settings/delete"), &[]).await.status;
+        assert_eq!(end().await, 303);
+        let statuses = bring_back(&maker, "/projects/restore", &[("project", &uuid)]).await;
+        assert_eq!((of(&statuses, 303), of(&statuses, 404)), (1, 7), "{statuses:?}");
+        examine(&world.place).await;
+        assert_eq!(end().await, 303);
+        let form = Maker { project: other.rsplit('/').next().unwrap().parse().unwrap(), ..maker.clone() };
+        assert_eq!(by_form(form, 9).await.status, 303);
+        let statuses = bring_back(&maker, "/projects/restore", &[("project", &uuid)]).await;
+        assert_eq!(of(&statuses, 400), 8, "there is no room: {statuses:?}");
+        examine(&world.place).await;
+    }
+
     async fn on_every_path_exactly_as_many_checks_are_made_as_there_is_room_for(engine: Engine) {
         let file = plans_file(&PLANS.replace("creates_per_hour = 2", "creates_per_hour = \"none\"").replace(
             "unknown_pings_per_minute = 4",

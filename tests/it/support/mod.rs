@@ -206,17 +206,6 @@ impl World {
         self.app.tick().await.expect("the jobs run");
     }
 
-    /// The token of a fresh link that signs a user in.
-    pub async fn sign_in_token(&self, email: &str) -> String {
-        let now = self.app.clock.now();
-        let mut tx = self.app.db.begin_write().await.expect("a write");
-        let user = flatline::accounts::store::find_user_by_email(&mut tx, email).await.expect("a read");
-        let id = user.expect("the user is there").id;
-        let token = signup::sign_in_link(&mut tx, id, Span::hours(1), now).await.expect("a link");
-        tx.commit().await.expect("it is stored");
-        token
-    }
-
     /// Makes a user a member of the owner's project.
     pub async fn add_member(&self, email: &str, role: accounts::Role) {
         let now = self.clock.now();
@@ -279,6 +268,17 @@ async fn start(place: &Place, clock: &Clock, changes: &[(String, String)]) -> (A
     let router = http::router(Arc::clone(&app));
     let accepting = tokio::spawn(serve::accept(listener, router, std::future::pending()));
     (app, Client::new(&format!("http://{address}")), Running { accepting, recording })
+}
+
+/// The token of a fresh link that signs a user in.
+pub async fn sign_in_token(app: &App, email: &str) -> String {
+    let now = app.clock.now();
+    let mut tx = app.db.begin_write().await.expect("a write");
+    let user = accounts::store::find_user_by_email(&mut tx, email).await.expect("a read");
+    let id = user.expect("the user is there").id;
+    let token = signup::sign_in_link(&mut tx, id, Span::hours(1), now).await.expect("a link");
+    tx.commit().await.expect("it is stored");
+    token
 }
 
 /// Makes an account, as the command line does.

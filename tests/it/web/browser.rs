@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Answer, Client, World};
+use flatline::app::App;
+
+use crate::support::{Answer, Client, World, sign_in_token};
 
 /// One person's browser.
 #[derive(Clone)]
@@ -18,10 +20,20 @@ impl Browser {
         Self { client: world.client.without_key(), jar: Arc::default() }
     }
 
+    /// The same at the server that a client speaks to.
+    pub fn at(client: &Client) -> Self {
+        Self { client: client.without_key(), jar: Arc::default() }
+    }
+
     /// A browser in which the reader of a fresh sign-in link is signed in.
     pub async fn signed_in(world: &World, email: &str) -> Self {
-        let browser = Self::new(world);
-        let token = world.sign_in_token(email).await;
+        Self::signed_in_at(&world.app, &world.client, email).await
+    }
+
+    /// The same at the server that a client speaks to.
+    pub async fn signed_in_at(app: &App, client: &Client, email: &str) -> Self {
+        let browser = Self { client: client.without_key(), jar: Arc::default() };
+        let token = sign_in_token(app, email).await;
         let path = format!("/sign-in/{token}");
         browser.open(&path).await;
         let answer = browser.submit(&path, &[]).await;

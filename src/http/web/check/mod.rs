@@ -4,6 +4,7 @@ mod body;
 mod deeds;
 mod hints;
 mod log;
+pub mod moving;
 mod output;
 mod plot;
 mod verdict;
@@ -327,7 +328,7 @@ fn told_row(told: Told, wall: &Wall) -> ToldRow {
     let at = told.settled_at.map(|at| wall.clock(at)).unwrap_or_default();
     let (tone, mark, word, more) = match told.state {
         DeliveryState::Sent => ("is-up", Mark::Tick, "Sent", format!("{at}. {}", told.outcome)),
-        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", String::new()),
+        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", told.outcome),
         DeliveryState::Due => (
             "is-late",
             Mark::Again,
@@ -341,6 +342,9 @@ fn told_row(told: Told, wall: &Wall) -> ToldRow {
             "The month's alerts are used up. It is sent when the month turns over, if it is still true."
                 .to_owned(),
         ),
+        DeliveryState::Superseded if told.outcome == alerts::moves::REASON => {
+            ("is-rest", Mark::Dot, "Not sent", told.outcome.clone())
+        }
         DeliveryState::Superseded => {
             ("is-rest", Mark::Dot, "Not needed", "The state changed back before it was sent.".to_owned())
         }

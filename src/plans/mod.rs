@@ -1,11 +1,14 @@
-//! Changing what an account may use: its plan, or the values of a plan.
+//! Changing what an account may use: its plan, or the values of a plan; and handing a project over to another
+//! account, whose plan its checks then follow ([`transfer`]).
 //!
 //! The account row comes first, which keeps creations and charges out; then the floor of all its checks and the
 //! deadlines that contain it move in one statement. Slots of cron and OnCalendar checks are chosen by the floor,
 //! so they follow one by one, in the same transaction, from the rows as that statement left and locked them.
 
+pub mod transfer;
+
 use crate::accounts;
-use crate::checks::{self, Kind};
+use crate::checks::{self, Check, Kind};
 use crate::config::{Plan, Plans};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::{Error, Result};
@@ -36,7 +39,13 @@ pub async fn renew(tx: &mut WriteTx, account_id: i64, plan: &Plan) -> Result<boo
 
 /// Moves floors and deadlines; the account row is locked.
 async fn move_checks(tx: &mut WriteTx, account_id: i64, plan: &Plan) -> Result<()> {
-    for check in checks::store::move_floors(tx, account_id, plan.floor).await? {
+    let moved = checks::holdings::store::move_floors(tx, account_id, plan.floor).await?;
+    rearm(tx, moved).await
+}
+
+/// Moves the deadlines that follow from slots, of rows that are locked and have their new floor.
+async fn rearm(tx: &mut WriteTx, moved: Vec<Check>) -> Result<()> {
+    for check in moved {
         // What has no schedule that can be evaluated was set aside and waits for an edit.
         if check.settings.kind == Kind::Simple || check.settings.schedule().is_err() {
             continue;
