@@ -28,9 +28,6 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// What makes a PostgreSQL query lock the rows it gives.
-pub(super) const LOCKING: &str = " FOR NO KEY UPDATE";
-
 /// A value that both engines take as a parameter.
 pub trait Bind:
     for<'q> Encode<'q, Sqlite> + Type<Sqlite> + for<'q> Encode<'q, Postgres> + Type<Postgres>
@@ -151,7 +148,9 @@ impl<'c> Query<'c> {
     pub(super) fn locking(conn: &'c mut Conn, statement: &'static Statement) -> Self {
         let text = match conn {
             Conn::Sqlite(_) => statement.text.into_sql_str(),
-            Conn::Postgres(_) => AssertSqlSafe(format!("{}{LOCKING}", statement.text)).into_sql_str(),
+            Conn::Postgres(_) => {
+                AssertSqlSafe(format!("{} FOR NO KEY UPDATE", statement.text)).into_sql_str()
+            }
         };
         Self { text, bound: Bound::on(conn) }
     }
