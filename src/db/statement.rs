@@ -6,7 +6,7 @@ use sqlx::{
     Arguments, AssertSqlSafe, Encode, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, Transaction, Type,
 };
 
-use super::Conn;
+use super::{Conn, inspect};
 
 /// One SQL text with its name; made only by [`statements!`], so that the test that prepares them all on both
 /// engines cannot miss one.
@@ -49,6 +49,7 @@ enum Bound<'c> {
 
 impl<'c> Bound<'c> {
     fn on(conn: &'c mut Conn) -> Self {
+        inspect::note_statement();
         match conn {
             Conn::Sqlite(tx) => Self::Sqlite(tx, SqliteArguments::default()),
             Conn::Postgres(tx) => Self::Postgres(tx, PgArguments::default()),
