@@ -35,7 +35,7 @@ export function pages({ owner }, uuids) {
     '/mail/{verb}/{token}': { guest: ['/mail/pause/none'], status: 404 },
     '/sign-in/code': { guest: ['/sign-in/code'] },
     '/account': { member: ['/account'] },
-    '/account/email/{token}': { member: ['/account/email/used'], status: 410 },
+    '/account/email/{token}': { guest: ['/account/email/used'] },
     '/account/second-factor': { member: ['/account/second-factor'] },
     '/account/delete': { member: ['/account/delete'] },
     '/usage': { member: ['/usage'] },
