@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 
 use crate::accounts::{self, Account, AccountRow, team};
 use crate::alerts::deliver::{self, Deliverer};
-use crate::alerts::letters;
-use crate::alerts::send::Senders;
+use crate::alerts::send::{Outcome, Senders};
+use crate::alerts::{Message, letters, setup};
 use crate::caller::Proxies;
 use crate::checks::json::Urls;
 use crate::checks::{self, Check};
@@ -202,6 +202,21 @@ impl App {
         if swept.unseen > 0 {
             tracing::warn!(slots = swept.unseen, "slots fell into a gap and could not be judged");
         }
+    }
+
+    /// Sends a message for trying a channel, once, and keeps what came of it as the channel's last result.
+    ///
+    /// # Errors
+    /// The database's; the message may have been sent.
+    pub async fn test_channel(&self, message: &Message) -> Result<Outcome> {
+        let outcome = self.senders.send(message).await;
+        let (now, channel) = (self.clock.now(), &message.channel);
+        db::write!(self.db, |tx| {
+            setup::note(tx, channel.id, &outcome, now).await?;
+            tx.changes_project(channel.project_id);
+            Ok::<_, Error>(())
+        })?;
+        Ok(outcome)
     }
 
     /// Sends deliveries until none is due; returns how many were looked at.

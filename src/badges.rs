@@ -6,6 +6,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use sha2::Sha256;
 use uuid::Uuid;
@@ -19,6 +20,9 @@ pub const SIGNATURE_CHARS: usize = 8;
 const LABEL_CHARS: usize = 100;
 /// The tag that stands for the whole project.
 pub const ALL: &str = "*";
+
+/// What stands in an address as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'~').remove(b'.').remove(b'-');
 
 /// How many states a badge tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +93,16 @@ pub fn signature(secret: &[u8], badge_key: Uuid, tag: &str) -> String {
     URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()).chars().take(SIGNATURE_CHARS).collect()
 }
 
+/// Where the badge of a tag, or of [`ALL`], is found on the site; `format` is `svg`, `json` or `shields`.
+pub fn path(secret: &[u8], badge_key: Uuid, tag: &str, states: States, format: &str) -> String {
+    let signature = signature(secret, badge_key, tag);
+    let suffix = if states == States::UpDown { "-2" } else { "" };
+    // Encoded twice, so that a server in between that decodes the path once makes no slash of a tag's.
+    let encoded = utf8_percent_encode(tag, PLAIN).to_string();
+    let tail = if tag == ALL { String::new() } else { format!("/{}", encoded.replace('%', "%25")) };
+    format!("/badge/{badge_key}/{signature}{suffix}{tail}.{format}")
+}
+
 /// Counts checks; new, paused and running ones count as up, and no check at all is up too.
 pub fn summary<'a>(checks: impl Iterator<Item = &'a Check>, states: States, now: Time) -> (Verdict, Summary) {
     let (mut total, mut grace, mut down) = (0, 0, 0);
@@ -143,8 +157,8 @@ fn width(text: &str) -> usize {
     text.chars().map(letter).sum::<usize>() + 10
 }
 
-/// Text as XML may hold it.
-fn escape(text: &str) -> String {
+/// Text as XML and HTML may hold it.
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -155,6 +169,18 @@ fn escape(text: &str) -> String {
             '\'' => out.push_str("&#39;"),
             letter => out.push(letter),
         }
+    }
+    out
+}
+
+/// Text as the alternative text of a picture in Markdown may hold it.
+pub fn in_markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars().filter(|letter| !letter.is_control()) {
+        if letter.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(letter);
     }
     out
 }
@@ -175,6 +201,15 @@ mod tests {
     fn a_long_label_is_cut_and_control_characters_are_dropped() {
         let picture = svg(&format!("a\u{0}b{}", "x".repeat(500)), Verdict::Up);
         assert!(picture.contains(&format!(">ab{}<", "x".repeat(98))));
+    }
+
+    #[test]
+    fn a_tag_stands_in_an_address_and_in_markdown_without_breaking_out() {
+        let path = path(b"s", Uuid::nil(), "a/b] c", States::UpDown, "svg");
+        let (start, end) = path.split_at("/badge/00000000-0000-0000-0000-000000000000/".len() + 8);
+        assert!(start.starts_with("/badge/00000000"));
+        assert_eq!(end, "-2/a%252Fb%255D%2520c.svg");
+        assert_eq!(in_markdown("a](x) <b>\n"), "a\\]\\(x\\) \\<b\\>");
     }
 
     #[test]

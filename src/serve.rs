@@ -125,7 +125,13 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, site = %app.urls.site, engine = app.db.engine(), "listening");
     }
-    accept(listener, http::router(Arc::clone(&app)), stop_signal()).await;
+    let news = app.db.news().clone();
+    let stop = async move {
+        stop_signal().await;
+        // Pages that listen would keep their connections open for good.
+        news.close();
+    };
+    accept(listener, http::router(Arc::clone(&app)), stop).await;
 
     tracing::info!("stopping");
     drop(stop_mail);

@@ -16,6 +16,7 @@ pub mod projects;
 pub mod sessions;
 pub mod store;
 pub mod team;
+pub mod walls;
 
 use uuid::Uuid;
 

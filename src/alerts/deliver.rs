@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::send::{self, Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
-use super::{DeliveryState, Message, letters};
+use super::{DeliveryState, Message, letters, setup};
 use crate::accounts::{self, Account, Charge};
 use crate::checks::Status;
 use crate::config::Plans;
@@ -136,7 +136,7 @@ impl Deliverer<'_> {
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
             tx.changes_check(message.check.project_id, message.check.uuid);
-            note(tx, delivery.channel_id, &outcome, now).await?;
+            setup::note(tx, delivery.channel_id, &outcome, now).await?;
             Ok::<_, crate::error::Error>(settled.then_some(settlement))
         })?;
         if let Some(settlement) = settled {
@@ -180,18 +180,9 @@ pub async fn pretend(
         let outcome = outcome(&delivery);
         let settlement = settlement(&delivery, &outcome, 0.5, now);
         store::settle(tx, delivery.id, delivery.claim.unwrap_or_default(), &settlement).await?;
-        note(tx, delivery.channel_id, &outcome, now).await?;
+        setup::note(tx, delivery.channel_id, &outcome, now).await?;
     }
     Ok(())
-}
-
-/// Keeps with the channel what its last message came to.
-async fn note(tx: &mut WriteTx, channel_id: i64, outcome: &Outcome, now: Time) -> Result<()> {
-    match outcome {
-        Outcome::Sent { .. } => store::note_sent(tx, channel_id, now).await,
-        Outcome::Retry { why, .. } | Outcome::Failed { why } => store::note_error(tx, channel_id, why).await,
-        Outcome::Disable { why } => store::disable_channel(tx, channel_id, why, now).await.map(drop),
-    }
 }
 
 /// Charges and leases a batch of what is due to the accounts of `seen`; a DOWN that its UP overtook is superseded

@@ -10,6 +10,7 @@ pub mod letters;
 pub mod links;
 pub mod log;
 pub mod send;
+pub mod setup;
 pub mod store;
 pub mod words;
 
@@ -52,7 +53,42 @@ pub struct Channel {
     pub verified_at: Option<Time>,
     pub disabled_at: Option<Time>,
     pub last_sent_at: Option<Time>,
+    /// What it answered to the last message that it took.
+    pub last_answer: String,
+    /// Why the last attempt failed; empty after one that did not.
     pub last_error: String,
+    /// Since when no attempt was taken.
+    pub failing_since_at: Option<Time>,
+    /// When its owner was last asked to agree.
+    pub asked_at: Option<Time>,
+    /// Moves with every change of its settings.
+    pub rev: i64,
+}
+
+impl Channel {
+    /// Where it goes, if its kind can tell.
+    pub fn place(&self) -> String {
+        send::Kind::find(&self.kind).map(|kind| kind.place_of(&self.config)).unwrap_or_default()
+    }
+
+    /// The mail address whose owner has to agree before anything is sent, as long as they have not.
+    pub fn asks(&self) -> Option<String> {
+        let kind = send::Kind::find(&self.kind).filter(|_| self.verified_at.is_none())?;
+        kind.check(&self.config).ok()?.asks
+    }
+
+    /// What people read for its kind.
+    pub fn kind_title(&self) -> &str {
+        send::Kind::find(&self.kind).map_or(&self.kind, |kind| kind.title)
+    }
+
+    /// Its name, or else where it goes, or else its kind.
+    pub fn display_name(&self) -> String {
+        [self.name.clone(), self.place()]
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or_else(|| self.kind_title().to_owned())
+    }
 }
 
 /// A channel about to be stored.

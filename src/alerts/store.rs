@@ -10,7 +10,8 @@ use crate::time::{Span, Time};
 
 macro_rules! channel_columns {
     () => {
-        "id, uuid, project_id, kind, name, config, on_down, on_up, verified_at, disabled_at, last_sent_at, last_error"
+        "id, uuid, project_id, kind, name, config, on_down, on_up, verified_at, disabled_at, last_sent_at, last_error, \
+         last_answer, failing_since_at, asked_at, rev"
     };
 }
 
@@ -44,18 +45,22 @@ statements! {
     FIND_CHANNEL = concat!("SELECT ", channel_columns!(), " FROM channels WHERE id = $1");
     FIND_CHANNEL_BY_UUID = concat!("SELECT ", channel_columns!(), " FROM channels WHERE uuid = $1");
     LIST_CHANNELS = concat!("SELECT ", channel_columns!(), " FROM channels WHERE project_id = $1 ORDER BY id");
-    /// Writes a channel's settings. Zero rows: it is gone, or in another project.
+    /// Writes a channel's settings. Zero rows: it is gone, in another project, or (with a revision in `$8`) somebody
+    /// changed it since.
     UPDATE_CHANNEL = concat!(
-        "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, \
-         disabled_at = NULL, last_error = '' WHERE uuid = $1 AND project_id = $2 RETURNING ", channel_columns!());
+        "UPDATE channels SET name = $3, config = $4, on_down = $5, on_up = $6, verified_at = $7, rev = rev + 1, \
+         disabled_at = NULL, last_error = '', failing_since_at = NULL \
+         WHERE uuid = $1 AND project_id = $2 AND rev = COALESCE($8, rev) RETURNING ", channel_columns!());
     /// Confirms a channel whose configuration is still the one that was asked about. Zero rows: it changed, or
     /// is confirmed.
     VERIFY_CHANNEL = "UPDATE channels SET verified_at = $2 WHERE id = $1 AND config = $3 AND verified_at IS NULL";
     DELETE_CHANNEL = "DELETE FROM channels WHERE id = $1";
     /// Turns a channel off. Zero rows: it is off or gone.
     DISABLE_CHANNEL = "UPDATE channels SET disabled_at = $2, last_error = $3 WHERE id = $1 AND disabled_at IS NULL";
-    NOTE_SENT = "UPDATE channels SET last_sent_at = $2, last_error = '' WHERE id = $1";
-    NOTE_ERROR = "UPDATE channels SET last_error = $2 WHERE id = $1";
+    NOTE_SENT =
+        "UPDATE channels SET last_sent_at = $2, last_answer = $3, last_error = '', failing_since_at = NULL WHERE id = $1";
+    NOTE_ERROR =
+        "UPDATE channels SET last_error = $2, failing_since_at = COALESCE(failing_since_at, $3) WHERE id = $1";
     ASSIGN = "INSERT INTO check_channels (check_id, channel_id) VALUES ($1, $2) ON CONFLICT (check_id, channel_id) DO NOTHING";
     UNASSIGN = "DELETE FROM check_channels WHERE check_id = $1 AND channel_id = $2";
     UNASSIGN_ALL = "DELETE FROM check_channels WHERE check_id = $1";
@@ -272,10 +277,10 @@ pub async fn list_channels(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Chann
 }
 
 /// The channel as it now is: see [`UPDATE_CHANNEL`].
-pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel) -> Result<Option<Channel>> {
+pub async fn update_channel(tx: &mut WriteTx, new: &NewChannel, rev: Option<i64>) -> Result<Option<Channel>> {
     let change = tx.change(UPDATE_CHANNEL).bind(new.uuid).bind(new.project_id).bind(new.name.clone());
     let change = change.bind(new.config.clone()).bind(new.on_down).bind(new.on_up).bind(new.verified_at);
-    Ok(change.maybe().await?)
+    Ok(change.bind(rev).maybe().await?)
 }
 
 /// Whether it was this call that confirmed it: see [`VERIFY_CHANNEL`].
@@ -294,13 +299,13 @@ pub async fn disable_channel(tx: &mut WriteTx, id: i64, why: &str, now: Time) ->
     Ok(tx.change(DISABLE_CHANNEL).bind(id).bind(now).bind(why.to_owned()).count().await? == 1)
 }
 
-pub async fn note_sent(tx: &mut WriteTx, channel_id: i64, now: Time) -> Result<()> {
-    tx.change(NOTE_SENT).bind(channel_id).bind(now).count().await?;
+pub async fn note_sent(tx: &mut WriteTx, channel_id: i64, answer: &str, now: Time) -> Result<()> {
+    tx.change(NOTE_SENT).bind(channel_id).bind(now).bind(answer.to_owned()).count().await?;
     Ok(())
 }
 
-pub async fn note_error(tx: &mut WriteTx, channel_id: i64, why: &str) -> Result<()> {
-    tx.change(NOTE_ERROR).bind(channel_id).bind(why.to_owned()).count().await?;
+pub async fn note_error(tx: &mut WriteTx, channel_id: i64, why: &str, now: Time) -> Result<()> {
+    tx.change(NOTE_ERROR).bind(channel_id).bind(why.to_owned()).bind(now).count().await?;
     Ok(())
 }
 

@@ -113,7 +113,7 @@ async fn create_hook(tx: &mut WriteTx, project_id: i64, name: &str, url: &str, n
     let kind = Kind::find("webhook").ok_or_else(|| Error::internal("there are no webhooks"))?;
     let call = serde_json::json!({"method": "POST", "url": url});
     let config = serde_json::json!({"down": call, "up": call}).to_string();
-    let checked = kind.check(&config).map_err(Error::Invalid)?;
+    let checked = kind.check(&config).map_err(|fault| Error::Invalid(fault.words))?;
     let channel = NewChannel {
         uuid: id::uuid(),
         project_id,

@@ -14,6 +14,8 @@ use crate::time::Span;
 const MINUTE: Span = Span::minutes(1);
 const HOUR: Span = Span::hours(1);
 const DAY: Span = Span::hours(24);
+/// Not in a time, but at the same time.
+const ONCE: Span = Span::ZERO;
 
 /// The largest count that makes sense.
 const COUNT_MAX: i64 = 1_000_000_000;
@@ -24,6 +26,7 @@ pub struct Limit {
     pub name: &'static str,
     /// The default.
     pub count: i64,
+    /// In which so many are accepted; zero where it is so many at once.
     pub window: Span,
     /// Whose requests are counted together.
     pub subject: &'static str,
@@ -82,6 +85,7 @@ table! {
     SignInAddressDay = "sign_in_address_per_day", 1000 per DAY, "address", "passwords tried";
     SignUpMinute = "sign_ups_per_minute", 5 per MINUTE, "address", "accounts asked for";
     SignUpDay = "sign_ups_per_day", 50 per DAY, "address", "accounts asked for";
+    LivePages = "live_pages_at_once", 30 per ONCE, "user", "open pages that are told what changes, in one process";
 }
 
 impl Rule {
@@ -163,6 +167,7 @@ mod tests {
             let window = match limit.window {
                 MINUTE => "_per_minute",
                 HOUR => "_per_hour",
+                ONCE => "_at_once",
                 _ => "_per_day",
             };
             assert!(limit.name.ends_with(window), "{}", limit.name);

@@ -48,6 +48,16 @@ impl Default for Patience {
     }
 }
 
+/// Ends the connection that a request came by, for a handler whose client takes nothing any more.
+#[derive(Clone, Debug, Default)]
+pub struct HangUp(Arc<Notify>);
+
+impl HangUp {
+    pub fn now(&self) {
+        self.0.notify_one();
+    }
+}
+
 /// Speaks with clients on behalf of a router.
 pub struct Front {
     http: Builder<TokioExecutor>,
@@ -79,12 +89,14 @@ impl Front {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let asked = Arc::new(Notify::new());
+        let (asked, hang_up) = (Arc::new(Notify::new()), HangUp::default());
+        let handed_on = hang_up.clone();
         let (router, heard) = (self.router.clone(), Arc::clone(&asked));
         let patience = self.patience;
         let service = service_fn(move |mut request: Request<Incoming>| {
             heard.notify_one();
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(handed_on.clone());
             router.clone().call(request.map(|body| Patient::new(body, patience.piece, patience.body)))
         });
         let connection = self.http.serve_connection(TokioIo::new(stream), service).into_owned();
@@ -99,6 +111,9 @@ impl Front {
                 }
             }
         }
-        drop(connection.await);
+        tokio::select! {
+            ended = connection => drop(ended),
+            () = hang_up.0.notified() => {}
+        }
     }
 }

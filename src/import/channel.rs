@@ -44,7 +44,7 @@ pub(super) fn checked(read: &Read, config: &Value, down: bool, up: bool) -> Resu
     if kind.name == email::NAME && !read.is_confirmed {
         return Err(stays("its address was never confirmed"));
     }
-    let checked = kind.check(&config.to_string()).map_err(|why| stays(&why))?;
+    let checked = kind.check(&config.to_string()).map_err(|fault| stays(&fault.words))?;
     let (on_down, on_up) = checked.told.map_or((down, up), |told| (told.down, told.up));
     Ok(OldChannel {
         uuid: read.uuid,

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::{Limit, Verdict, Window, enforce, enforce_all};
+use super::{Limit, Place, Places, Refusal, Verdict, Window, enforce, enforce_all};
 use crate::caller;
 use crate::config::{Limits, Plan, Rule};
 use crate::db::Db;
@@ -26,6 +26,7 @@ const DAY: Span = Span::hours(24);
 pub struct Rates {
     limits: Limits,
     secret: Vec<u8>,
+    live_pages: Places,
 }
 
 /// The limiters that stand before one piece of work.
@@ -61,7 +62,7 @@ impl Chain {
 
 impl Rates {
     pub fn new(limits: Limits, secret: &[u8]) -> Self {
-        Self { limits, secret: secret.to_vec() }
+        Self { limits, secret: secret.to_vec(), live_pages: Places::default() }
     }
 
     /// An API call with a known key: key and address each know of every call, the key's day is spared by both. A
@@ -165,6 +166,16 @@ impl Rates {
     /// An account asked for.
     pub fn sign_up(&self, from: IpAddr) -> Chain {
         self.in_order(&[(Rule::SignUpMinute, address(from)), (Rule::SignUpDay, address(from))])
+    }
+
+    /// A place for a page that is told what changes, for as long as it is open; `subject` is whoever looks.
+    ///
+    /// # Errors
+    /// As many are open as there may be.
+    pub fn live_page(&self, subject: &str) -> std::result::Result<Place, Refusal> {
+        let (most, scope) = (self.limits.get(Rule::LivePages), Rule::LivePages.row().name);
+        let refusal = Refusal { scope, limit: most.unwrap_or(0), reset: MINUTE, retry_after: MINUTE };
+        self.live_pages.take(subject, most).ok_or(refusal)
     }
 
     fn in_order(&self, asked: &[(Rule, String)]) -> Chain {

@@ -10,10 +10,12 @@
 //! Where the database cannot take the count, what was asked for is not done: the caller's edge answers 503.
 
 mod chains;
+mod places;
 pub mod store;
 pub mod window;
 
 pub use chains::{Chain, Rates};
+pub use places::{Place, Places};
 pub use window::Window;
 
 use std::future::Future;

@@ -23,6 +23,7 @@ export function routes() {
 /** Addresses to look at, by route. `guest` pages are looked at by nobody in particular; `null` is no page. */
 export function pages({ owner }, uuids) {
   const project = `/projects/${owner.project}`;
+  const { wall, channels, ...checks } = uuids;
   return {
     '/': null,
     '/static/{file}': null,
@@ -41,8 +42,16 @@ export function pages({ owner }, uuids) {
     '/docs': { guest: ['/docs'], member: ['/docs'] },
     '/docs/{page}': { guest: ['/docs/shell', '/docs/schedules'], member: ['/docs/shell', `/docs/systemd?check=${uuids.awkward}`, '/docs/healthchecks'] },
     '/projects/{project}': { member: [project, `${project}?status=down`, `${project}?q=nothing-like-it`, `${project}?tag=web&sort=name`, `${project}?deleted=${Date.now()}`] },
+    '/projects/{project}/events': null,
+    '/wall/{key}/events': null,
+    '/projects/{project}/wall': { member: [`${project}/wall`, `${project}/wall?refresh=60`] },
+    '/wall/{key}': { guest: [`/wall/${wall}`] },
+    '/projects/{project}/badges': { member: [`${project}/badges`, `${project}/badges?format=json&states=2`] },
+    '/projects/{project}/channels': { member: [`${project}/channels`, `${project}/channels?deleted=1`] },
+    '/projects/{project}/new-channel/{kind}': { member: ['email', 'webhook'].map(kind => `${project}/new-channel/${kind}`) },
+    '/channels/{channel}': { member: channels.flatMap(uuid => [`/channels/${uuid}`, `/channels/${uuid}?tested=1`]) },
     '/projects/{project}/new-check': { member: [`${project}/new-check`] },
-    '/checks/{check}': { member: Object.values(uuids).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },
+    '/checks/{check}': { member: Object.values(checks).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },
     '/checks/{check}/edit': { member: [uuids.down, uuids.fresh, uuids.awkward].map(uuid => `/checks/${uuid}/edit`) },
     '/checks/{check}/log/{n}': { member: [`/checks/${uuids.down}/log/2`, `/checks/${uuids.up}/log/2`] },
   };

@@ -47,6 +47,10 @@ async function run() {
   const state = await signIn(link);
   await test('the first five minutes need no script', () => firstMinutes(state));
   const uuids = await fill(world);
+  await test('a wall gets a secret address, and a channel is made, tried and deleted, without a script', async () => {
+    uuids.wall = await share(state);
+    await channels(state);
+  });
   const all = pages(world, uuids);
   await test('every page of the router is looked at', () => {
     assert.deepEqual(routes(), Object.keys(all).sort());
@@ -59,8 +63,10 @@ async function run() {
   await test('of two who edit at once the second sees both versions', () => conflict(state, uuids.fresh));
   await test('a deletion can be undone', () => undo(state, uuids.paused));
   await test('somebody is invited, joins and takes the project over', () => team(state));
+  await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
+  await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
-  await test('an awkward name stays text, everywhere', () => awkward(state, uuids.awkward));
+  await test('an awkward name stays text, everywhere', () => awkward(state, uuids));
 }
 
 /** Signs the owner in by the button of the link, and returns the browser's state. */
@@ -154,6 +160,83 @@ async function forms(state) {
   await page.context().close();
 }
 
+async function share(state) {
+  const page = await member(state);
+  await page.goto(`${world.base}/projects/${world.owner.project}/wall`);
+  await page.getByText('For a screen where nobody signs in').click();
+  await page.getByRole('button', { name: 'Make an address' }).click();
+  const url = await page.locator('#sharing .line').innerText();
+  await page.context().close();
+  return url.split('/').pop();
+}
+
+async function channels(state) {
+  const page = await member(state);
+  await page.goto(`${world.base}/projects/${world.owner.project}/channels`);
+  await page.getByRole('link', { name: 'New channel' }).click();
+  await page.getByRole('link', { name: 'E-mail', exact: true }).click();
+  await page.getByLabel('Name').fill('By hand');
+  await page.getByLabel('Address', { exact: true }).fill('nobody');
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /One field needs mending/);
+  assert.equal(await page.getByLabel('Name').inputValue(), 'By hand');
+  await page.getByLabel('Address', { exact: true }).fill('owner@example.org');
+  await page.getByLabel('Search index').uncheck();
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.match(await page.getByRole('status').innerText(), /Saved/);
+  assert.equal(await page.getByLabel('Search index').isChecked(), false);
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  assert.match(await page.getByRole('status').innerText(), /The test was sent\. .*outbox/);
+  await page.getByText('Delete this channel…').click();
+  await page.getByRole('button', { name: 'Delete it' }).click();
+  assert.match(await page.getByRole('status').innerText(), /Deleted/);
+  await page.context().close();
+}
+
+function list() {
+  return `${world.base}/projects/${world.owner.project}`;
+}
+
+async function follow(state, uuids) {
+  const page = await member(state, { javaScriptEnabled: true });
+  const listening = page.waitForResponse(answer => answer.url().endsWith('/events'));
+  await page.goto(list());
+  assert.equal((await listening).status(), 200);
+  const row = page.locator(`#r-${uuids.fresh}`);
+  assert.match(await row.innerText(), /New/);
+  await page.locator(`#r-${uuids.up} input`).check();
+  await page.locator(`#r-${uuids.up} .c-name a`).first().focus();
+  const before = Number(await page.locator('#counts a', { hasText: 'Down' }).locator('b').innerText());
+  const told = Date.now();
+  await ping(world, uuids.fresh);
+  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 2000 });
+  await ping(world, uuids.fresh, '/fail');
+  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 4000 });
+  console.log(`     two changes were shown ${Date.now() - told} ms after the first`);
+  assert.equal(Number(await page.locator('#counts a', { hasText: 'Down' }).locator('b').innerText()), before + 1);
+  assert.match(await page.title(), new RegExp(`^\\(${before + 1} down\\)`));
+  assert.match(await page.locator('link[rel=icon]').getAttribute('href'), /down-/);
+  assert.equal(await page.locator(`#r-${uuids.up} input`).isChecked(), true);
+  assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.id), `r-${uuids.up}`);
+  await page.goto(`${world.base}/checks/${uuids.fresh}`);
+  assert.match(await page.locator('#verdict').innerText(), /^Down/);
+  await ping(world, uuids.fresh);
+  await page.waitForFunction(() => /^Up/.test(document.getElementById('verdict').innerText.trim()), undefined, { timeout: 4000 });
+  await page.context().close();
+}
+
+async function catchUp(state, uuids) {
+  const page = await member(state, { javaScriptEnabled: true });
+  await page.goto(list());
+  await page.context().setOffline(true);
+  await ping(world, uuids.fresh, '/fail');
+  await page.context().setOffline(false);
+  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 15000 });
+  await ping(world, uuids.fresh);
+  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 15000 });
+  await page.context().close();
+}
+
 async function conflict(state, uuid) {
   const [one, two] = [await member(state), await member(state)];
   for (const page of [one, two]) await page.goto(`${world.base}/checks/${uuid}/edit`);
@@ -243,11 +326,11 @@ async function keyboard(state) {
   await page.context().close();
 }
 
-async function awkward(state, uuid) {
+async function awkward(state, { awkward: uuid, channels }) {
   const page = await member(state, { javaScriptEnabled: true });
   let alerts = 0;
   page.on('dialog', dialog => { alerts++; dialog.dismiss(); });
-  for (const address of [`/projects/${world.owner.project}`, `/checks/${uuid}`, `/checks/${uuid}/edit`, `/checks/${uuid}/log/1`]) {
+  for (const address of [`/projects/${world.owner.project}`, `/checks/${uuid}`, `/checks/${uuid}/edit`, `/checks/${uuid}/log/1`, `/projects/${world.owner.project}/channels`, `/channels/${channels[1]}`, `/projects/${world.owner.project}/wall`, `/projects/${world.owner.project}/badges`]) {
     await page.goto(world.base + address);
     assert.equal(await page.locator('main b:text("x"), main i:text("tag"), main script').count(), 0, address);
   }

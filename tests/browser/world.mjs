@@ -86,5 +86,14 @@ export async function fill(world) {
   await ping(world, uuids.running, '/start');
   await ping(world, uuids.awkward, '', AWKWARD);
   await api(world, 'POST', `checks/${uuids.paused}/pause`);
+  uuids.channels = [];
+  for (const [name, kind, config] of [
+    ['', 'webhook', { down: { method: 'POST', url: 'http://127.0.0.1:9/hook', headers: { 'X-One': '1' }, body: '$JSON' } }],
+    [AWKWARD, 'email', { address: 'desk@example.org' }],
+  ]) {
+    const uuid = crypto.randomUUID();
+    uuids.channels.push((await api(world, 'PUT', `channels/${uuid}`, { kind, name, config })).id);
+  }
+  await api(world, 'POST', `channels/${uuids.channels[0]}/test`);
   return uuids;
 }

@@ -220,18 +220,21 @@ on_both! {
 #[test]
 fn the_readme_lists_every_limit_as_it_is() {
     let readme = include_str!("../../README.md");
-    let is_row = |line: &&str| line.starts_with("| `") && line.contains(" per ");
+    let is_row = |line: &&str| {
+        line.starts_with("| `") && [" per ", " at once "].iter().any(|words| line.contains(words))
+    };
     let written: Vec<&str> = readme.lines().filter(is_row).collect();
     let window = |span: Span| match span.as_seconds() {
-        60 => "minute",
-        3600 => "hour",
-        _ => "day",
+        0 => "at once",
+        60 => "per minute",
+        3600 => "per hour",
+        _ => "per day",
     };
     let rows: Vec<String> = flatline::config::LIMITS
         .iter()
         .map(|row| {
             let (name, count, window) = (row.name, row.count, window(row.window));
-            format!("| `{name}` | {count} per {window} | {} | {} |", row.subject, row.counts)
+            format!("| `{name}` | {count} {window} | {} | {} |", row.subject, row.counts)
         })
         .collect();
     assert_eq!(written, rows);

@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::form::{Fault, Field, Input};
 use super::{Checked, Kind, Outcome, Senders, sentence};
 use crate::alerts::Message;
 use crate::alerts::words::{self, Foot};
@@ -12,7 +13,23 @@ use crate::mail::{Address, Letter, MailError, Sent};
 
 /// The kind's name.
 pub const NAME: &str = "email";
-pub(super) const KIND: Kind = Kind { name: NAME, title: "E-mail", check, send, target: |_| None };
+pub(super) const KIND: Kind = Kind {
+    name: NAME,
+    title: "E-mail",
+    hint: "To one address, whose owner must agree first.",
+    fields: &[Field::new(
+        "address",
+        "Address",
+        "",
+        "Unless it is yours, a letter asks its reader first.",
+        Input::Line,
+    )],
+    place: &["address"],
+    decides: false,
+    check,
+    send,
+    target: |_| None,
+};
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,13 +47,13 @@ pub fn address_of(config: &str) -> Option<String> {
     serde_json::from_str(config).ok().map(|Config { address }| address)
 }
 
-fn check(config: &str) -> Result<Checked, String> {
-    let Config { address } =
-        serde_json::from_str(config).map_err(|_| "Address: it is missing.".to_owned())?;
-    let address = Address::parse(&address).map_err(|error| format!("Address: {error}."))?;
+fn check(config: &str) -> Result<Checked, Fault> {
+    let fault = |why: String| Fault::at("address", format!("Address: {why}."));
+    let Config { address } = serde_json::from_str(config).map_err(|_| fault("it is missing".to_owned()))?;
+    let address = Address::parse(&address).map_err(|error| fault(error.to_string()))?;
     let config = Config { address: address.to_string() };
-    let config = serde_json::to_string(&config).map_err(|error| format!("Address: {error}."))?;
-    Ok(Checked { config, told: None })
+    let config = serde_json::to_string(&config).map_err(|error| fault(error.to_string()))?;
+    Ok(Checked { config, told: None, asks: Some(address.to_string()) })
 }
 
 fn send<'a>(senders: &'a Senders, message: &'a Message) -> BoxFuture<'a, Outcome> {

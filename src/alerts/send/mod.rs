@@ -1,10 +1,12 @@
 //! The kinds of channels: what each needs to be set up and how it sends.
 //!
-//! A kind is one file with one [`Kind`], listed in [`KINDS`]; nothing else knows it. A send is one attempt, outside
-//! any transaction and bounded in time; what it came to is an [`Outcome`], and `deliver` decides when to try again.
-//! A message may be sent twice and then carries the same id. Nothing here reads or writes the database.
+//! A kind is one file with one [`Kind`], listed in [`KINDS`]; nothing else knows it. Its form is data ([`form`]), so a
+//! new kind needs no new page. A send is one attempt, outside any transaction and bounded in time; what it came to is
+//! an [`Outcome`], and `deliver` decides when to try again. A message may be sent twice and then carries the same id.
+//! Nothing here reads or writes the database.
 
 pub mod email;
+pub mod form;
 mod placeholders;
 mod webhook;
 
@@ -18,6 +20,7 @@ use crate::checks::json::Urls;
 use crate::mail::Post;
 use crate::net::Outgoing;
 use crate::time::Span;
+use form::{Fault, Field};
 
 /// Every kind there is; the name is what `Channel::kind` holds.
 pub const KINDS: &[Kind] = &[email::KIND, webhook::KIND];
@@ -27,7 +30,15 @@ pub struct Kind {
     pub name: &'static str,
     /// What people read.
     pub title: &'static str,
-    check: fn(&str) -> Result<Checked, String>,
+    /// What it is good for, in one line.
+    pub hint: &'static str,
+    /// What its form asks, in order.
+    pub fields: &'static [Field],
+    /// The fields that say where messages go; the first that is filled is shown in lists.
+    pub place: &'static [&'static str],
+    /// Whether the configuration decides which messages it gets; otherwise whoever sets it up is asked.
+    pub decides: bool,
+    check: fn(&str) -> Result<Checked, Fault>,
     send: for<'a> fn(&'a Senders, &'a Message) -> BoxFuture<'a, Outcome>,
     /// The host that a message would call, where its owner chose any; calls to one host are limited.
     target: fn(&Message) -> Option<String>,
@@ -40,6 +51,8 @@ pub struct Checked {
     pub config: String,
     /// What it is told, where the configuration decides that; else whoever sets it up does.
     pub told: Option<Told>,
+    /// The mail address whose owner has to agree before anything is sent, if somebody has to.
+    pub asks: Option<String>,
 }
 
 /// Which of the two messages a channel gets.
@@ -82,8 +95,8 @@ impl Kind {
     /// Checks a configuration, given as JSON.
     ///
     /// # Errors
-    /// A sentence that names the field and says what it takes.
-    pub fn check(&self, config: &str) -> Result<Checked, String> {
+    /// The field and a sentence that names it and says what it takes.
+    pub fn check(&self, config: &str) -> Result<Checked, Fault> {
         (self.check)(config)
     }
 }

@@ -14,6 +14,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::form::{Fault, Field, Input};
 use super::placeholders::{in_body, in_header, in_url};
 use super::{Checked, Kind, Outcome, Senders, Told, sentence};
 use crate::alerts::Message;
@@ -21,7 +22,42 @@ use crate::alerts::words::clean;
 use crate::checks::Status;
 use crate::net::{Answer, CALL_LIMIT, Call, CallError, is_ours};
 
-pub(super) const KIND: Kind = Kind { name: "webhook", title: "Webhook", check, send, target };
+pub(super) const KIND: Kind = Kind {
+    name: "webhook",
+    title: "Webhook",
+    hint: "Any address, any method, your own body.",
+    fields: &[
+        Field::new(
+            "down.url",
+            "Down URL",
+            ON_DOWN,
+            "Empty: nothing is sent. Placeholders such as $NAME are filled in.",
+            Input::Line,
+        ),
+        Field::new("down.method", "Down method", ON_DOWN, "", METHOD),
+        Field::new("down.headers", "Down headers", ON_DOWN, "One in a line, as Name: value.", Input::Pairs),
+        Field::new(
+            "down.body",
+            "Down body",
+            ON_DOWN,
+            "$JSON is the whole check, $BODY what its last ping carried.",
+            Input::Text,
+        ),
+        Field::new("up.url", "Up URL", ON_UP, "Empty: nothing is sent.", Input::Line),
+        Field::new("up.method", "Up method", ON_UP, "", METHOD),
+        Field::new("up.headers", "Up headers", ON_UP, "One in a line, as Name: value.", Input::Pairs),
+        Field::new("up.body", "Up body", ON_UP, "", Input::Text),
+    ],
+    place: &["down.url", "up.url"],
+    decides: true,
+    check,
+    send,
+    target,
+};
+
+const ON_DOWN: &str = "When a check goes down";
+const ON_UP: &str = "When it comes up";
+const METHOD: Input = Input::Choice(&["POST", "PUT", "GET"]);
 
 const URL_CHARS: usize = 1000;
 const BODY_CHARS: usize = 1000;
@@ -52,42 +88,59 @@ struct Request {
     body: String,
 }
 
-fn check(config: &str) -> Result<Checked, String> {
-    let config: Config =
-        serde_json::from_str(config).map_err(|error| format!("The webhook cannot be read: {error}."))?;
-    let config = Config { down: checked("Down", config.down)?, up: checked("Up", config.up)? };
+fn check(config: &str) -> Result<Checked, Fault> {
+    let config: Config = serde_json::from_str(config)
+        .map_err(|error| Fault::whole(format!("The webhook cannot be read: {error}.")))?;
+    let config = Config { down: checked(DOWN, config.down)?, up: checked(UP, config.up)? };
     let told = Told { down: config.down.is_some(), up: config.up.is_some() };
     if !told.down && !told.up {
-        return Err(
-            "Enter a Down URL, an Up URL, or both: without one the webhook is never called.".to_owned()
-        );
+        let words = "Enter a Down URL, an Up URL, or both: without one the webhook is never called.";
+        return Err(Fault::at("down.url", words));
     }
-    let config =
-        serde_json::to_string(&config).map_err(|error| format!("The webhook cannot be kept: {error}."))?;
-    Ok(Checked { config, told: Some(told) })
+    let config = serde_json::to_string(&config)
+        .map_err(|error| Fault::whole(format!("The webhook cannot be kept: {error}.")))?;
+    Ok(Checked { config, told: Some(told), asks: None })
 }
 
-fn checked(side: &str, request: Option<Request>) -> Result<Option<Request>, String> {
+/// One of the two requests: what it is called, and its fields.
+#[derive(Clone, Copy)]
+struct Side {
+    name: &'static str,
+    method: &'static str,
+    url: &'static str,
+    headers: &'static str,
+    body: &'static str,
+}
+
+const DOWN: Side =
+    Side { name: "Down", method: "down.method", url: "down.url", headers: "down.headers", body: "down.body" };
+const UP: Side =
+    Side { name: "Up", method: "up.method", url: "up.url", headers: "up.headers", body: "up.body" };
+
+fn checked(side: Side, request: Option<Request>) -> Result<Option<Request>, Fault> {
     let Some(mut request) = request.filter(|request| !request.url.trim().is_empty()) else { return Ok(None) };
     request.method = request.method.trim().to_ascii_uppercase();
     request.url = request.url.trim().to_owned();
+    let Side { name, method, url, body, .. } = side;
     if !["POST", "PUT", "GET"].contains(&request.method.as_str()) {
-        return Err(format!("{side} method: choose POST, PUT or GET."));
+        return Err(Fault::at(method, format!("{name} method: choose POST, PUT or GET.")));
     }
     if request.url.chars().count() > URL_CHARS {
-        return Err(format!("{side} URL: it has more than {URL_CHARS} characters."));
+        return Err(Fault::at(url, format!("{name} URL: it has more than {URL_CHARS} characters.")));
     }
     let is_http = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     if request.url.chars().any(char::is_control) || !Url::parse(&request.url).is_ok_and(|url| is_http(&url)) {
-        return Err(format!("{side} URL: it must be an address that begins with http:// or https://."));
+        let words = format!("{name} URL: it must be an address that begins with http:// or https://.");
+        return Err(Fault::at(url, words));
     }
     if request.body.chars().count() > BODY_CHARS {
-        return Err(format!("{side} body: it has more than {BODY_CHARS} characters."));
+        return Err(Fault::at(body, format!("{name} body: it has more than {BODY_CHARS} characters.")));
     }
     if request.method == "GET" && !request.body.is_empty() {
-        return Err(format!("{side} body: a GET request has none; choose POST or PUT, or leave it empty."));
+        let words = format!("{name} body: a GET request has none; choose POST or PUT, or leave it empty.");
+        return Err(Fault::at(body, words));
     }
-    check_headers(side, &request.headers)?;
+    check_headers(name, &request.headers).map_err(|words| Fault::at(side.headers, words))?;
     Ok(Some(request))
 }
 

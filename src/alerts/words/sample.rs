@@ -99,7 +99,11 @@ pub(crate) fn channel(kind: &str, config: &str) -> Channel {
         verified_at: None,
         disabled_at: None,
         last_sent_at: None,
+        last_answer: String::new(),
         last_error: String::new(),
+        failing_since_at: None,
+        asked_at: None,
+        rev: 0,
     }
 }
 

@@ -35,6 +35,10 @@ statements! {
     /// The beginnings of the bodies of entries from one number to another.
     LIST_HEADS =
         "SELECT n, SUBSTR(body, 1, 2000) AS head FROM bodies WHERE check_id = $1 AND n >= $2 AND n <= $3";
+    /// Moves with every edit and every change of state of a project's checks.
+    FIND_VERSION =
+        "SELECT COUNT(*) AS checks, CAST(COALESCE(SUM(rev + seq), 0) AS BIGINT) AS moves FROM checks \
+         WHERE project_id = $1 AND deleted_at IS NULL";
     /// Flips of a project's checks since an instant, per check in their order.
     LIST_PROJECT_FLIPS = concat!(
         "SELECT ", flip_columns!(), " FROM flips JOIN checks ON checks.id = flips.check_id \
@@ -45,6 +49,18 @@ statements! {
         "SELECT ", flip_columns!(), " FROM flips JOIN checks ON checks.id = flips.check_id \
          WHERE checks.project_id = $1 AND checks.deleted_at IS NULL AND checks.told_status IN ('down', 'paused') \
          AND flips.id = (SELECT MAX(newer.id) FROM flips AS newer WHERE newer.check_id = checks.id)");
+}
+
+#[derive(sqlx::FromRow)]
+struct Version {
+    checks: i64,
+    moves: i64,
+}
+
+/// A text that is another one whenever a project's checks, their settings or their state are.
+pub async fn version(tx: &mut ReadTx, project_id: i64) -> Result<String> {
+    let version = tx.query(FIND_VERSION).bind(project_id).maybe::<Version>().await?;
+    Ok(version.map(|Version { checks, moves }| format!("{checks}-{moves}")).unwrap_or_default())
 }
 
 /// Flips since `since`; oldest first within each check.

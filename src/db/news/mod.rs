@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sqlx::{Pool, Postgres};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use uuid::Uuid;
 
@@ -141,10 +141,8 @@ impl News {
             for (project_id, changed) in &changed {
                 self.hear(*project_id, changed.clone());
             }
-            if let Some(wire) = &self.0.wire
-                && let Err(error) = wire.send(&changed).await
-            {
-                tracing::warn!(%error, "pages of other processes are not told what changed");
+            if let Some(wire) = &self.0.wire {
+                wire.send(&changed).await;
             }
             tokio::time::sleep(PACE).await;
         }
@@ -181,12 +179,20 @@ impl News {
 }
 
 impl Watch {
-    /// The next news; `None` once there will be no more.
+    /// The next news, together with what came meanwhile; `None` once there will be no more.
     pub async fn next(&mut self) -> Option<Changed> {
-        match self.receiver.as_mut()?.recv().await {
-            Ok(changed) => Some(changed),
-            Err(RecvError::Lagged(_)) => Some(Changed::All),
-            Err(RecvError::Closed) => None,
+        let receiver = self.receiver.as_mut()?;
+        let mut changed = match receiver.recv().await {
+            Ok(changed) => changed,
+            Err(RecvError::Lagged(_)) => Changed::All,
+            Err(RecvError::Closed) => return None,
+        };
+        loop {
+            match receiver.try_recv() {
+                Ok(more) => changed.add(more),
+                Err(TryRecvError::Lagged(_)) => changed = Changed::All,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(changed),
+            }
         }
     }
 }

@@ -30,11 +30,14 @@ impl Wire {
         Self { pool, process: crate::id::uuid(), listening: Mutex::new(None) }
     }
 
-    /// Tells the other processes.
-    pub(super) async fn send(&self, changed: &HashMap<i64, Changed>) -> sqlx::Result<()> {
+    /// Tells the other processes, as well as it can be done.
+    pub(super) async fn send(&self, changed: &HashMap<i64, Changed>) {
         let messages: Vec<String> =
             changed.iter().map(|(project_id, changed)| message(self.process, *project_id, changed)).collect();
-        sqlx::query(NOTIFY).bind(messages).execute(&self.pool).await.map(drop)
+        match sqlx::query(NOTIFY).bind(messages).execute(&self.pool).await {
+            Ok(_) | Err(sqlx::Error::PoolClosed) => {}
+            Err(error) => tracing::warn!(%error, "pages of other processes are not told what changed"),
+        }
     }
 
     /// Makes sure that the other processes are heard.

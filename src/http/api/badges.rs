@@ -6,17 +6,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
-use crate::badges::{self, ALL};
+use crate::badges::{self, ALL, States};
 use crate::checks;
 use crate::db;
-
-const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'~').remove(b'.').remove(b'-');
 
 #[derive(Serialize)]
 struct BadgeList {
@@ -47,19 +44,15 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Respons
 }
 
 fn urls(app: &App, badge_key: Uuid, tag: &str) -> BadgeUrls {
-    let signature = badges::signature(&app.secret, badge_key, tag);
-    // Encoded twice, so that a server in between that decodes the path once makes no slash of a tag's.
-    let encoded = utf8_percent_encode(tag, PLAIN).to_string();
-    let tail = if tag == ALL { String::new() } else { format!("/{}", encoded.replace('%', "%25")) };
-    let url = |suffix: &str, format: &str| {
-        format!("{}/badge/{badge_key}/{signature}{suffix}{tail}.{format}", app.urls.site)
+    let url = |states: States, format: &str| {
+        format!("{}{}", app.urls.site, badges::path(&app.secret, badge_key, tag, states, format))
     };
     BadgeUrls {
-        svg: url("-2", "svg"),
-        svg3: url("", "svg"),
-        json: url("-2", "json"),
-        json3: url("", "json"),
-        shields: url("-2", "shields"),
-        shields3: url("", "shields"),
+        svg: url(States::UpDown, "svg"),
+        svg3: url(States::UpLateDown, "svg"),
+        json: url(States::UpDown, "json"),
+        json3: url(States::UpLateDown, "json"),
+        shields: url(States::UpDown, "shields"),
+        shields3: url(States::UpLateDown, "shields"),
     }
 }

@@ -14,14 +14,13 @@ use uuid::Uuid;
 use super::access::Opened;
 use super::{ApiFailure, Caller, Need};
 use crate::accounts;
-use crate::alerts::letters::{self, Facts};
-use crate::alerts::send::{Kind, Outcome, email};
-use crate::alerts::{self, Channel, Message, NewChannel};
+use crate::alerts::send::{Kind, Outcome, Told};
+use crate::alerts::setup::{self, Judged, Wish, Written};
+use crate::alerts::{self, Channel, Message};
 use crate::app::App;
 use crate::db::{self, ReadTx};
+use crate::rate::{Chain, Verdict};
 use crate::time::Time;
-
-const NAME_CHARS: usize = 100;
 
 #[derive(Serialize)]
 struct ChannelList {
@@ -98,6 +97,26 @@ pub async fn read(
     Ok(Json(ChannelJson::from(&found?)).into_response())
 }
 
+/// What a change of a channel is judged by.
+struct Seen {
+    uuid: Uuid,
+    opened: Opened,
+    existing: Option<Channel>,
+    /// The account's owner, whose own address need not agree.
+    owner: String,
+}
+
+async fn see(tx: &mut ReadTx, caller: &Caller, path: &str) -> Result<Seen, ApiFailure> {
+    let opened = caller.open(tx, Need::Write).await?;
+    let uuid = path.parse::<Uuid>().map_err(|_| ApiFailure::NotFound)?;
+    let existing = alerts::store::find_channel_by_uuid(tx, uuid).await?;
+    if existing.as_ref().is_some_and(|existing| existing.project_id != opened.project.id) {
+        return Err(ApiFailure::Forbidden);
+    }
+    let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
+    Ok(Seen { uuid, opened, existing, owner: owner.map(|owner| owner.email).unwrap_or_default() })
+}
+
 /// Makes the channel of that uuid, or changes it.
 pub async fn write(
     State(app): State<Arc<App>>,
@@ -105,31 +124,32 @@ pub async fn write(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let written: Result<(StatusCode, Channel), ApiFailure> = db::write!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let uuid = channel.parse::<Uuid>().map_err(|_| ApiFailure::NotFound)?;
-        let existing = alerts::store::find_channel_by_uuid(tx, uuid).await?;
-        if existing.as_ref().is_some_and(|existing| existing.project_id != opened.project.id) {
-            return Err(ApiFailure::Forbidden);
-        }
-        let new = read_body(&caller.body, uuid, &opened, existing.as_ref())?;
-        let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
-        let asked_by = owner.map(|owner| owner.email).unwrap_or_default();
-        let new = verified(new, &asked_by, now);
-        let (status, channel) = match alerts::store::update_channel(tx, &new).await? {
-            Some(channel) => (StatusCode::OK, channel),
-            None => (StatusCode::CREATED, alerts::store::create_channel(tx, new, now).await?),
-        };
-        if channel.verified_at.is_none()
-            && let Some(address) = email::address_of(&channel.config)
-        {
-            let facts = Facts::Confirm { channel: uuid, project: opened.project.name.clone(), asked_by };
-            letters::ask_to_confirm(tx, opened.project.account_id, &address, &facts, now).await?;
-        }
-        Ok((status, channel))
+    let seen: Result<Seen, ApiFailure> = db::read!(app.db, |tx| see(tx, &caller, &channel).await);
+    let asked = judge(&caller.body, &seen?, now)?.asks;
+    if let Some(address) = &asked {
+        spend(&app, &app.rates.verification_mail(address)).await?;
+    }
+    let written: Result<Written, ApiFailure> = db::write!(app.db, |tx| {
+        let seen = see(tx, &caller, &channel).await?;
+        let mut judged = judge(&caller.body, &seen, now)?;
+        // Only the letter that was paid for is written.
+        judged.asks = judged.asks.filter(|address| Some(address) == asked.as_ref());
+        Ok(setup::write(tx, &seen.opened.project, judged, None, &seen.owner, now).await?)
     });
-    let (status, channel) = written?;
-    Ok((status, Json(ChannelJson::from(&channel))).into_response())
+    match written? {
+        Written::Made(channel) => {
+            Ok((StatusCode::CREATED, Json(ChannelJson::from(&channel))).into_response())
+        }
+        Written::Changed(channel) => Ok(Json(ChannelJson::from(&channel)).into_response()),
+        Written::Outdated => Err(ApiFailure::NotFound),
+    }
+}
+
+async fn spend(app: &App, chain: &Chain) -> Result<(), ApiFailure> {
+    match chain.spend(&app.db, app.clock.now()).await? {
+        Verdict::Accepted(_) => Ok(()),
+        Verdict::Refused(refusal) => Err(ApiFailure::Limited(refusal)),
+    }
 }
 
 pub async fn delete(
@@ -140,9 +160,7 @@ pub async fn delete(
     let deleted: Result<Channel, ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
-        if !alerts::store::delete_channel(tx, channel.id).await? {
-            return Err(ApiFailure::NotFound);
-        }
+        setup::delete(tx, &channel).await?;
         Ok(channel)
     });
     Ok(Json(ChannelJson::from(&deleted?)).into_response())
@@ -155,15 +173,18 @@ pub async fn test(
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
-    let found: Result<Message, ApiFailure> = db::read!(app.db, |tx| {
+    let found: Result<(Message, i64), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
         if channel.verified_at.is_none() {
             return Err(ApiFailure::Conflict("channel is not verified"));
         }
-        Ok(Message::test(channel, &opened.project.name, &app.urls, now))
+        let account_id = opened.project.account_id;
+        Ok((Message::test(channel, &opened.project.name, &app.urls, now), account_id))
     });
-    let (result, answer) = match app.senders.send(&found?).await {
+    let (message, account_id) = found?;
+    spend(&app, &app.rates.test_message(account_id)).await?;
+    let (result, answer) = match app.test_channel(&message).await? {
         Outcome::Sent { note } => ("sent", note),
         Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => ("failed", why),
     };
@@ -176,66 +197,40 @@ async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, A
     if channel.project_id == opened.project.id { Ok(channel) } else { Err(ApiFailure::Forbidden) }
 }
 
-/// Reads `kind`, `name`, `config`, `down` and `up`; what is left out stays as it is in an existing channel.
-fn read_body(
-    body: &Map<String, Value>,
-    uuid: Uuid,
-    opened: &Opened,
-    existing: Option<&Channel>,
-) -> Result<NewChannel, ApiFailure> {
+/// Reads `kind`, `name`, `config`, `down` and `up`, and judges them; what is left out stays as it is in an existing
+/// channel.
+fn judge(body: &Map<String, Value>, seen: &Seen, now: Time) -> Result<Judged, ApiFailure> {
     let invalid = |sentence: &str| ApiFailure::Invalid(sentence.to_owned());
+    let existing = seen.existing.as_ref();
     let kind = match (body.get("kind"), existing) {
         (Some(kind), _) => kind.as_str().ok_or_else(|| invalid("kind is not a string"))?,
         (None, Some(existing)) => existing.kind.as_str(),
         (None, None) => return Err(invalid("kind is missing")),
     };
-    let kind = Kind::find(kind).ok_or_else(|| invalid("kind is not one that channels can have"))?;
-    if existing.is_some_and(|existing| existing.kind != kind.name) {
-        return Err(invalid("kind of a channel cannot be changed"));
-    }
     let name = match (body.get("name"), existing) {
         (Some(name), _) => name.as_str().ok_or_else(|| invalid("name is not a string"))?,
         (None, Some(existing)) => existing.name.as_str(),
         (None, None) => "",
     };
-    if name.chars().count() > NAME_CHARS || name.contains('\0') {
-        return Err(invalid("name is too long"));
-    }
     let config = match (body.get("config"), existing) {
         (Some(config), _) => config.to_string(),
         (None, Some(existing)) => existing.config.clone(),
         (None, None) => return Err(invalid("config is missing")),
     };
-    let checked = kind.check(&config).map_err(ApiFailure::Invalid)?;
     let told = |field: &str, before: Option<bool>| match body.get(field) {
         Some(value) => value.as_bool().ok_or_else(|| invalid(&format!("{field} is not a boolean"))),
         None => Ok(before.unwrap_or(true)),
     };
-    let (on_down, on_up) = match checked.told {
-        Some(told) => (told.down, told.up),
-        None => (
-            told("down", existing.map(|channel| channel.on_down))?,
-            told("up", existing.map(|channel| channel.on_up))?,
-        ),
-    };
-    let verified_at =
-        existing.filter(|existing| existing.config == checked.config).and_then(|one| one.verified_at);
-    Ok(NewChannel {
-        uuid,
-        project_id: opened.project.id,
-        kind: kind.name,
+    let wish = Wish {
+        uuid: seen.uuid,
+        kind: Kind::find(kind).ok_or_else(|| invalid("kind is not one that channels can have"))?,
         name: name.to_owned(),
-        config: checked.config,
-        on_down,
-        on_up,
-        verified_at,
-    })
-}
-
-/// An address that is not the account owner's own has to agree first; every other kind belongs to whoever sets
-/// it up.
-fn verified(new: NewChannel, owner: &str, now: Time) -> NewChannel {
-    let is_own = email::address_of(&new.config).is_some_and(|address| address.eq_ignore_ascii_case(owner));
-    let agreed = new.verified_at.or_else(|| (new.kind != email::NAME || is_own).then_some(now));
-    NewChannel { verified_at: agreed, ..new }
+        config,
+        told: Told {
+            down: told("down", existing.map(|channel| channel.on_down))?,
+            up: told("up", existing.map(|channel| channel.on_up))?,
+        },
+    };
+    let judged = setup::judge(wish, seen.opened.project.id, existing, &seen.owner, now);
+    judged.map_err(|fault| ApiFailure::Invalid(fault.words))
 }

@@ -1,4 +1,5 @@
-//! The fields of a form as they were posted, kept so that a page can show them again.
+//! The fields of a form as they were posted, kept so that a page can show them again, also beside what somebody else
+//! saved meanwhile.
 
 /// Names and values in the order of the form.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,22 @@ impl Fields {
     /// All values of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// One field in two versions, where somebody saved while a form was open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub field: &'static str,
+    pub yours: String,
+    pub theirs: String,
+}
+
+impl Difference {
+    /// The fields of which the two versions (yours, theirs) differ.
+    pub fn of(all: impl IntoIterator<Item = (&'static str, String, String)>) -> Vec<Self> {
+        let differing = all.into_iter().filter(|(_, yours, theirs)| yours != theirs);
+        differing.map(|(field, yours, theirs)| Self { field, yours, theirs }).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The limits on what people may ask of pages, each spent before the work it guards.
+//! The limits on what may be asked of pages, each spent before the work it guards.
 
 use std::net::IpAddr;
 
@@ -19,6 +19,10 @@ pub enum Attempt<'a> {
     Project { account_id: i64 },
     /// An invitation into one of an account's projects.
     Invitation { account_id: i64, email: &'a str },
+    /// A message for trying a channel.
+    Test { account_id: i64 },
+    /// A letter that asks whether its reader wants alerts.
+    Confirmation { email: &'a str },
 }
 
 /// Spends one attempt, of a caller of the network or of an account; committed before the work, so that it stays spent.
@@ -33,6 +37,8 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
         Attempt::Account => app.rates.sign_up(from),
         Attempt::Project { account_id } => app.rates.project(account_id),
         Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),
+        Attempt::Test { account_id } => app.rates.test_message(account_id),
+        Attempt::Confirmation { email } => app.rates.verification_mail(email),
     };
     match chain.spend(&app.db, now).await? {
         Verdict::Accepted(_) => Ok(()),

@@ -73,8 +73,8 @@ async fn act(
 
 /// An action with the rows it names.
 enum Named {
-    Pause(checks::Check),
-    Mute(checks::Check, alerts::Channel),
+    Pause(Box<checks::Check>),
+    Mute(Box<checks::Check>, alerts::Channel),
     Stop(alerts::Channel),
     Confirm(alerts::Channel),
 }
@@ -83,10 +83,10 @@ impl Named {
     async fn find(tx: &mut db::ReadTx, action: Action) -> Result<Self> {
         Ok(match action {
             Action::Pause { check } => {
-                Self::Pause(checks::store::find(tx, check).await?.ok_or(Error::NotFound)?)
+                Self::Pause(Box::new(checks::store::find(tx, check).await?.ok_or(Error::NotFound)?))
             }
             Action::Mute { check, channel } => Self::Mute(
-                checks::store::find(tx, check).await?.ok_or(Error::NotFound)?,
+                Box::new(checks::store::find(tx, check).await?.ok_or(Error::NotFound)?),
                 alerts::store::find_channel_by_uuid(tx, channel).await?.ok_or(Error::NotFound)?,
             ),
             Action::Confirm { channel, address } => {
@@ -111,24 +111,27 @@ impl Named {
                 (format!("Pause “{}”? It is not watched until it is resumed.", check.display_name()), "Pause")
             }
             Self::Mute(check, channel) => {
-                let (check, channel) = (check.display_name(), &channel.name);
+                let (check, channel) = (check.display_name(), channel.display_name());
                 (format!("Tell {channel} nothing more about “{check}”? Other checks go on."), "Mute")
             }
-            Self::Confirm(channel) => (format!("Get alerts at {}?", channel.name), "Yes, send alerts"),
-            Self::Stop(channel) => {
-                (format!("Send no more alerts to {}? Nobody is told there any more.", channel.name), "Stop")
+            Self::Confirm(channel) => {
+                (format!("Get alerts at {}?", channel.display_name()), "Yes, send alerts")
             }
+            Self::Stop(channel) => (
+                format!("Send no more alerts to {}? Nobody is told there any more.", channel.display_name()),
+                "Stop",
+            ),
         }
     }
 
     fn done(&self) -> String {
         match self {
-            Self::Confirm(channel) => format!("Alerts now go to {}.", channel.name),
+            Self::Confirm(channel) => format!("Alerts now go to {}.", channel.display_name()),
             Self::Pause(check) => format!("“{}” is paused.", check.display_name()),
             Self::Mute(check, channel) => {
-                format!("{} hears nothing more about “{}”.", channel.name, check.display_name())
+                format!("{} hears nothing more about “{}”.", channel.display_name(), check.display_name())
             }
-            Self::Stop(channel) => format!("No more alerts go to {}.", channel.name),
+            Self::Stop(channel) => format!("No more alerts go to {}.", channel.display_name()),
         }
     }
 }

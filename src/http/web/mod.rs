@@ -6,6 +6,8 @@
 
 mod account;
 pub mod assets;
+mod badges;
+mod channels;
 mod check;
 mod checks;
 mod docs;
@@ -16,6 +18,7 @@ mod home;
 mod invitation;
 mod limits;
 mod links;
+mod live;
 mod mark;
 mod projects;
 mod settings;
@@ -27,6 +30,7 @@ mod sign_up;
 mod team;
 mod usage;
 mod visitor;
+mod wall;
 mod when;
 
 use std::sync::Arc;
@@ -42,6 +46,7 @@ use crate::app::App;
 use crate::http::reply;
 
 pub use failure::WebFailure;
+use live::Part;
 
 /// Nothing but our own style sheet, script, icons and forms.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -85,6 +90,19 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/projects/{project}/settings/keys", post(settings::create_key))
         .route("/projects/{project}/settings/keys/{key}/revoke", post(settings::revoke_key))
         .route("/projects/{project}/settings/delete", post(settings::delete))
+        .route("/projects/{project}/events", get(live::of_project))
+        .route("/projects/{project}/wall", get(wall::show))
+        .route("/projects/{project}/wall/address", post(wall::make_address))
+        .route("/projects/{project}/wall/address/end", post(wall::end_address))
+        .route("/wall/{key}", get(wall::show_by_key))
+        .route("/wall/{key}/events", get(live::of_wall))
+        .route("/projects/{project}/badges", get(badges::show))
+        .route("/projects/{project}/channels", get(channels::show))
+        .route("/projects/{project}/new-channel/{kind}", get(channels::show_new).post(channels::create))
+        .route("/channels/{channel}", get(channels::show_one).post(channels::save))
+        .route("/channels/{channel}/test", post(channels::test))
+        .route("/channels/{channel}/ask", post(channels::ask))
+        .route("/channels/{channel}/delete", post(channels::delete))
         .route("/checks/{check}", get(check::show))
         .route("/checks/{check}/pause", post(check::pause))
         .route("/checks/{check}/resume", post(check::resume))
@@ -108,6 +126,14 @@ pub async fn not_found() -> Response {
 /// On to another page, after a form was taken.
 fn to(path: &str) -> Response {
     Redirect::to(path).into_response()
+}
+
+/// Renders a page that changes while it is open, or as much of it as was asked for.
+fn live_page(part: &Part, whole: &impl Template, live: &impl Template) -> Response {
+    match part {
+        Part::Page => page(StatusCode::OK, whole),
+        Part::Live | Part::Rows(_) => page(StatusCode::OK, live),
+    }
 }
 
 /// Renders a page with the headers that every page carries.

@@ -8,7 +8,13 @@ use crate::accounts::sessions::SignedIn;
 use crate::app::App;
 
 /// The tabs of a project: what they are called, and where they are under the project's address.
-const TABS: [(&str, &str); 3] = [("Checks", ""), ("Team", "/team"), (SETTINGS, "/settings")];
+const TABS: &[(&str, &str)] = &[
+    ("Checks", ""),
+    ("Channels", "/channels"),
+    ("Badges", "/badges"),
+    ("Team", "/team"),
+    (SETTINGS, "/settings"),
+];
 /// The tab of members who may change things.
 const SETTINGS: &str = "Settings";
 

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::failure::WebFailure;
 use super::fields::Fields;
+use super::live::Part;
 use crate::accounts::sessions::{self, Origin, SignedIn};
 use crate::accounts::{self, Membership, Role};
 use crate::app::App;
@@ -60,6 +61,8 @@ pub struct Visitor {
     /// Whether the request came from this machine itself, with nobody in between.
     pub is_local: bool,
     pub user_agent: String,
+    /// How much of the page its script asks for.
+    pub part: Part,
 }
 
 /// A member in one of their projects.
@@ -133,6 +136,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
             address,
             is_local: address.is_loopback() && peer.is_loopback() && is_direct(headers),
             user_agent: agent.map(|agent| agent.into_owned()).unwrap_or_default(),
+            part: Part::of(headers),
         })
     }
 }
@@ -256,7 +260,11 @@ impl Visitor {
         found.map(|check| (opened, check)).ok_or(WebFailure::NotFound)
     }
 
-    async fn open_where(
+    /// The member in the one of their projects that is meant.
+    ///
+    /// # Errors
+    /// As for [`Visitor::open`].
+    pub async fn open_where(
         &self,
         tx: &mut ReadTx,
         need: Need,

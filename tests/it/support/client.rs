@@ -108,6 +108,12 @@ impl Client {
         Ok(Answer { status, headers, body: response.bytes().await?.to_vec() })
     }
 
+    /// Asks for an answer that may not end.
+    pub async fn stream(&self, path: &str, cookies: &str) -> reqwest::Response {
+        let request = self.http.get(format!("{}{path}", self.base)).header("Cookie", cookies);
+        request.send().await.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
     /// `GET` on the API, version 3.
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", &format!("/api/v3/{path}"), &[], Vec::new()).await

@@ -19,6 +19,8 @@ type Statuses = [u16; 6];
 /// Method, route, the fields of a form, and what each of the cast gets.
 type Line = (&'static str, &'static str, &'static [(&'static str, &'static str)], Statuses);
 
+/// An answer that does not end.
+const STREAM: u16 = 0;
 const ANYBODY_ELSE: &str = "stranger@example.org";
 const CAST: [&str; 5] =
     ["owner@example.org", "manager@example.org", "member@example.org", "readonly@example.org", ANYBODY_ELSE];
@@ -66,6 +68,22 @@ const TABLE: &[Line] = &[
     ("POST", "/projects/{project}/settings/keys/{key}/revoke", &[], [404, 404, 404, 403, 404, 303]),
     ("POST", "/projects/{project}/settings/delete", &[], [303, 403, 403, 403, 404, 303]),
     ("POST", "/projects/{project}/team/leave", &[], [400, 303, 303, 303, 404, 303]),
+    // Of those who may listen the answer does not end; it is read in `live`.
+    ("GET", "/projects/{project}/events", &[], [STREAM, STREAM, STREAM, STREAM, 404, 303]),
+    ("GET", "/projects/{project}/wall", &[], [200, 200, 200, 200, 404, 303]),
+    ("POST", "/projects/{project}/wall/address", &[], [303, 303, 303, 403, 404, 303]),
+    ("POST", "/projects/{project}/wall/address/end", &[], [303, 303, 303, 403, 404, 303]),
+    ("GET", "/wall/{key}", &[], [404; 6]),
+    ("GET", "/wall/{key}/events", &[], [404; 6]),
+    ("GET", "/projects/{project}/badges", &[], [200, 200, 200, 200, 404, 303]),
+    ("GET", "/projects/{project}/channels", &[], [200, 200, 200, 200, 404, 303]),
+    ("GET", "/projects/{project}/new-channel/{kind}", &[], [200, 200, 200, 403, 404, 303]),
+    ("POST", "/projects/{project}/new-channel/{kind}", &[], [422, 422, 422, 403, 404, 303]),
+    ("GET", "/channels/{channel}", &[], [200, 200, 200, 403, 404, 303]),
+    ("POST", "/channels/{channel}", &[], [422, 422, 422, 403, 404, 303]),
+    ("POST", "/channels/{channel}/test", &[], [303, 303, 303, 403, 404, 303]),
+    ("POST", "/channels/{channel}/ask", &[], [303, 303, 303, 403, 404, 303]),
+    ("POST", "/channels/{channel}/delete", &[], [303, 303, 303, 403, 404, 303]),
     ("GET", "/checks/{check}", &[], [200, 200, 200, 200, 404, 303]),
     ("POST", "/checks/{check}/pause", &[], [303, 303, 303, 403, 404, 303]),
     ("POST", "/checks/{check}/resume", &[], [303, 303, 303, 403, 404, 303]),
@@ -126,9 +144,16 @@ async fn world() -> World {
     world
 }
 
+/// A channel of the owner's project.
+async fn channel(world: &World) -> String {
+    world.channel("email", &json!({"address": "ops@example.org"})).await.uuid.to_string()
+}
+
 /// The route with what it names filled in.
-fn path(world: &World, route: &str, check: &str) -> String {
+fn path(world: &World, route: &str, check: &str, channel: &str) -> String {
     route
+        .replace("{channel}", channel)
+        .replace("{kind}", "email")
         .replace("{project}", &world.owner.project.to_string())
         .replace("{check}", check)
         .replace("{page}", "shell")
@@ -149,11 +174,12 @@ async fn each_of_the_cast_gets_what_the_table_says() {
             world = self::world().await;
         }
         // The owner last, who may end it all.
-        for (who, expected) in statuses.iter().enumerate().rev() {
+        for (who, expected) in statuses.iter().enumerate().rev().filter(|(_, expected)| **expected != STREAM)
+        {
             // A check for each attempt, since some end it.
             let check = world.client.check(&json!({"name": "watched"})).await;
             assert_eq!(world.client.ping_with(&check, "", b"output").await.status, 200);
-            let path = path(&world, route, &check);
+            let path = path(&world, route, &check, &channel(&world).await);
             let (browser, from) = match CAST.get(who) {
                 Some(email) => (Browser::signed_in(&world, email).await, "/account"),
                 None => (Browser::new(&world), "/sign-in"),
@@ -175,6 +201,7 @@ async fn each_of_the_cast_gets_what_the_table_says() {
 async fn no_form_is_taken_without_the_token_of_this_very_browser() {
     let world = world().await;
     let check = world.client.check(&json!({"name": "watched"})).await;
+    let channel = channel(&world).await;
     let owner = Browser::signed_in(&world, CAST[0]).await;
     let stranger = Browser::signed_in(&world, ANYBODY_ELSE).await;
     let foreign = super::browser::token_in(&stranger.open("/account").await).expect("a token");
@@ -182,7 +209,7 @@ async fn no_form_is_taken_without_the_token_of_this_very_browser() {
     // Links in mails carry a signature in the place of a token.
     for (_, route, fields, _) in TABLE.iter().filter(|line| line.0 == "POST" && !line.1.starts_with("/mail/"))
     {
-        let path = path(&world, route, &check);
+        let path = path(&world, route, &check, &channel);
         for token in ["", "AAAA", foreign.as_str()] {
             let mut all = vec![("token", token)];
             all.extend(*fields);
@@ -199,9 +226,10 @@ async fn no_form_is_taken_without_the_token_of_this_very_browser() {
 async fn every_page_forbids_frames_foreign_hosts_and_inline_code() {
     let world = world().await;
     let check = world.client.check(&json!({"name": "watched"})).await;
+    let channel = channel(&world).await;
     let owner = Browser::signed_in(&world, CAST[0]).await;
-    for (_, route, ..) in TABLE.iter().filter(|line| line.0 == "GET") {
-        let path = path(&world, route, &check);
+    for (_, route, ..) in TABLE.iter().filter(|line| line.0 == "GET" && line.3[0] != STREAM) {
+        let path = path(&world, route, &check, &channel);
         let answer = owner.get(&path).await;
         if answer.header("content-type").is_none_or(|kind| !kind.starts_with("text/html")) {
             continue;

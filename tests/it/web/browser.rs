@@ -70,6 +70,11 @@ impl Browser {
         self.send("GET", path, &[], Vec::new()).await
     }
 
+    /// Looks at a page as its script does.
+    pub async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        self.send("GET", path, headers, Vec::new()).await
+    }
+
     /// Looks at a page that is there, and returns its HTML.
     pub async fn open(&self, path: &str) -> String {
         let answer = self.get(path).await;

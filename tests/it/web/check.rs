@@ -109,3 +109,29 @@ on_both! {
         assert!(older.contains("Came up"), "{older}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_pings_are_told_with_the_rule_and_late_ones_with_their_hours() {
+    let world = World::new(Engine::Sqlite, "pro").await;
+    let spec = json!({"name": "nightly", "schedule": "12 * * * *", "tz": "Europe/Berlin", "grace": 3600});
+    let check = world.client.check(&spec).await;
+    let browser = Browser::signed_in(&world, OWNER).await;
+    let page = format!("/checks/{check}");
+    assert_eq!(world.client.ping(&check, "").await.status, 200);
+    assert!(!browser.open(&page).await.contains("refused for coming too fast"));
+    for _ in 0..2 {
+        assert_eq!(world.client.ping(&check, "").await.status, 429);
+    }
+    let html = browser.open(&page).await;
+    let words = "2 pings were refused for coming too fast, the last one (success) now. The plan takes one every 1 minute;";
+    assert!(html.contains(words), "{html}");
+
+    let daily = json!({"name": "daily", "schedule": "12 2 * * *", "tz": "UTC", "grace": 86400});
+    let daily = world.client.check(&daily).await;
+    for _ in 0..3 {
+        assert_eq!(world.client.ping(&daily, "").await.status, 200);
+        world.advance(Span::hours(24));
+    }
+    let html = browser.open(&format!("/checks/{daily}")).await;
+    assert!(html.contains("The last 3 good pings came 1 hour after their time."), "{html}");
+}

@@ -1,11 +1,14 @@
 //! The pages, on the real stack: who gets in, who sees what, and what strangers can do with them.
 
 mod access;
+mod badges;
 pub mod browser;
+mod channels;
 mod check;
 mod checks;
 mod docs;
 mod edit;
+mod live;
 mod projects;
 mod settings;
 mod sign_in;
@@ -13,3 +16,5 @@ mod sign_up;
 mod team;
 mod transfer;
 mod usage;
+mod wall;
+mod weight;

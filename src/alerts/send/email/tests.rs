@@ -124,10 +124,10 @@ fn a_refused_recipient_ends_the_channel_and_a_weary_server_does_not() {
 #[test]
 fn an_address_is_kept_in_one_form_and_refused_by_name() {
     let kept = check(r#"{"address":" Bob@Example.ORG "}"#).unwrap();
-    assert_eq!(kept, Checked { config: r#"{"address":"Bob@example.org"}"#.to_owned(), told: None });
-    assert_eq!(
-        check(r#"{"address":"bob"}"#),
-        Err("Address: an e-mail address has the form name@example.org.".to_owned())
-    );
-    assert_eq!(check("{}"), Err("Address: it is missing.".to_owned()));
+    let asks = Some("Bob@example.org".to_owned());
+    assert_eq!(kept, Checked { config: r#"{"address":"Bob@example.org"}"#.to_owned(), told: None, asks });
+    let fault = |config: &str| check(config).unwrap_err();
+    let words = "Address: an e-mail address has the form name@example.org.";
+    assert_eq!(fault(r#"{"address":"bob"}"#), Fault::at("address", words));
+    assert_eq!(fault("{}"), Fault::at("address", "Address: it is missing."));
 }

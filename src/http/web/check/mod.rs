@@ -2,6 +2,7 @@
 
 mod body;
 mod deeds;
+mod hints;
 mod log;
 mod output;
 mod plot;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -23,12 +23,14 @@ use log::{KINDS, Row};
 use plot::{Plot, Runs};
 use verdict::Verdict;
 
+use super::channels;
+use super::live::Standing;
 use super::mark::Mark;
 use super::shell::Shell;
 use super::shown::{self, Shown};
 use super::visitor::{Need, Opened, Visitor};
 use super::when::{Stamp, Wall};
-use super::{WebFailure, edit};
+use super::{WebFailure, edit, live_page};
 use crate::alerts::log::{Told, store as told_store};
 use crate::alerts::words::clock::short;
 use crate::alerts::words::name_of;
@@ -50,7 +52,7 @@ const NEXT: usize = 5;
 const MONTHS: usize = 3;
 
 #[derive(Template)]
-#[template(path = "web/check.html")]
+#[template(path = "web/check.html", blocks = ["live"])]
 struct Page {
     shell: Shell,
     uuid: Uuid,
@@ -60,9 +62,12 @@ struct Page {
     tags: Vec<String>,
     description: String,
     verdict: Verdict,
+    standing: Standing,
     is_paused: bool,
     may_change: bool,
     address: Option<Address>,
+    /// What would help.
+    hints: Vec<String>,
     plot: Option<Plot>,
     days: i64,
     told: Vec<ToldRow>,
@@ -129,6 +134,7 @@ struct Seen {
     channels: Vec<Channel>,
     gaps: Vec<Gap>,
     last_body: Vec<u8>,
+    version: String,
 }
 
 pub async fn show(
@@ -142,7 +148,7 @@ pub async fn show(
     let seen = db::read!(app.db, |tx| see(tx, &visitor, check, &view, days, now).await)?;
     let shell = Shell::of_project(&app, &visitor, &seen.opened, "Checks");
     let template = build(&app, shell, seen, view.kind, days);
-    Ok(super::page(StatusCode::OK, &template))
+    Ok(live_page(&visitor.part, &template, &template.as_live()))
 }
 
 async fn see(
@@ -172,6 +178,7 @@ async fn see(
         log: log::read(tx, &check, &view.kind, view.before.parse().ok(), &flips).await?,
         told: told_store::list_told(tx, check.id, TOLD_MAX).await?,
         gaps: sweep_store::list_gaps(tx, since.min(months_from)).await?,
+        version: history_store::version(tx, check.project_id).await?,
         opened,
         check,
         wall,
@@ -182,7 +189,7 @@ async fn see(
 }
 
 fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
-    let Seen { opened, check, wall, flips, outcomes, log, told, channels, gaps, last_body } = seen;
+    let Seen { opened, check, wall, flips, outcomes, log, told, channels, gaps, last_body, version } = seen;
     let standing = flips.first().filter(|flip| flip.new_status == check.state.told_status);
     let verdict = verdict::verdict(&check, standing, &last_body, &wall);
     let name = name_of(&check);
@@ -195,9 +202,17 @@ fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
         project: opened.membership.project.uuid,
         tags: check.settings.tags.split_whitespace().map(str::to_owned).collect(),
         description: check.settings.description.clone(),
+        standing: Standing { version, now: wall.now, again: again(&check, verdict.shown, &wall) },
         is_paused: check.state.status == Status::Paused,
         may_change,
         address: may_change.then(|| address(app, &opened, &check)),
+        hints: app
+            .recorder
+            .refused(check.uuid)
+            .map(|refused| hints::refused(&refused, &wall))
+            .into_iter()
+            .chain(hints::hours_off(&check, &outcomes))
+            .collect(),
         plot: plot::plot(Runs { outcomes: &outcomes, flips: &flips, gaps: &gaps_since_made, days }, &wall),
         days,
         told: told.into_iter().map(|one| told_row(one, &wall)).collect(),
@@ -213,10 +228,19 @@ fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
         next: next(&check, &wall),
         months,
         unwatched,
-        channels: channels.into_iter().map(channel_row).collect(),
+        channels: channels.iter().map(channel_row).collect(),
         verdict,
         name,
         shell,
+    }
+}
+
+/// When the page says something else even if nothing comes.
+fn again(check: &Check, shown: Shown, wall: &Wall) -> Option<Time> {
+    match shown {
+        Shown::Down | Shown::Late | Shown::Running => Some(wall.now + Span::minutes(1)),
+        Shown::Up => check.state.expected_at.filter(|at| *at > wall.now),
+        Shown::New | Shown::Paused => None,
     }
 }
 
@@ -332,14 +356,7 @@ fn told_row(told: Told, wall: &Wall) -> ToldRow {
     ToldRow { about, to, kind: told.channel_kind, tone, mark, word, more, attempts }
 }
 
-fn channel_row(channel: Channel) -> ChannelRow {
-    let (tone, mark, word) = match (&channel.disabled_at, &channel.verified_at, channel.last_error.is_empty())
-    {
-        (Some(_), ..) => ("is-down", Mark::Cross, "turned off"),
-        (None, None, _) => ("is-rest", Mark::New, "not confirmed"),
-        (None, Some(_), false) => ("is-late", Mark::Again, "failing"),
-        (None, Some(_), true) => ("is-up", Mark::Tick, "works"),
-    };
-    let name = if channel.name.is_empty() { channel.kind } else { channel.name };
-    ChannelRow { name, tone, mark, word }
+fn channel_row(channel: &Channel) -> ChannelRow {
+    let (tone, mark, word) = channels::Standing::of(channel).shown();
+    ChannelRow { name: channel.display_name(), tone, mark, word }
 }

@@ -3,13 +3,12 @@
 mod bars;
 mod bulk;
 mod filter;
-mod row;
+pub mod row;
 
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use uuid::Uuid;
 
@@ -18,19 +17,21 @@ pub use bulk::{change, restore};
 use filter::{Filter, SORTS};
 use row::Row;
 
+use super::live::Standing;
 use super::mark::Mark;
 use super::shell::Shell;
 use super::shown::Shown;
 use super::visitor::{Need, Visitor};
 use super::when::{Wall, counted};
-use super::{WebFailure, page};
+use super::{WebFailure, live_page};
 use crate::app::App;
+use crate::checks::history::store as history_store;
 use crate::db;
 use crate::removal::UNDO_LIFE;
 use crate::time::Time;
 
 #[derive(Template)]
-#[template(path = "web/checks.html")]
+#[template(path = "web/checks.html", blocks = ["live"])]
 struct Checks {
     shell: Shell,
     project: Uuid,
@@ -41,6 +42,7 @@ struct Checks {
     all: usize,
     filter: Filter,
     rows: Vec<Row>,
+    standing: Standing,
     gap: Option<(String, String)>,
     undo: Option<i64>,
     /// What makes the first check by one ping.
@@ -73,18 +75,21 @@ pub async fn show(
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    let (opened, past, wall) = db::read!(app.db, |tx| {
+    let (opened, past, version, wall) = db::read!(app.db, |tx| {
         let opened = visitor.open(tx, project, Need::Look, now).await?;
         let wall = Wall::new(&opened.signed_in.user.zone, now);
         let past = row::read(tx, opened.membership.project.id, &wall).await?;
-        Ok::<_, WebFailure>((opened, past, wall))
+        let version = history_store::version(tx, opened.membership.project.id).await?;
+        Ok::<_, WebFailure>((opened, past, version, wall))
     })?;
     let gap = row::last_gap(&past.unseen, &wall);
     let mut rows = row::rows(past, &wall);
     let (may_change, all) = (opened.membership.role.may_change(), rows.len());
     let headline = headline(&rows, &wall);
     let counts = Shown::ALL.map(|shown| Count { shown, number: number(&rows, shown) });
+    let again = rows.iter().filter_map(Row::changes_at).filter(|at| *at > now).min();
     filter.apply(&mut rows);
+    rows.retain(|row| visitor.part.has(row.uuid));
     let project_row = &opened.membership.project;
     let first_line = project_row
         .ping_key
@@ -109,9 +114,10 @@ pub async fn show(
         rows,
         gap: gap.map(|(from, to)| (wall.clock(from), wall.clock(to))),
         first_line,
+        standing: Standing { version, now, again },
         shell: Shell::of_project(&app, &visitor, &opened, "Checks"),
     };
-    Ok(page(StatusCode::OK, &template))
+    Ok(live_page(&visitor.part, &template, &template.as_live()))
 }
 
 /// The instant of a deletion that can still be undone.

@@ -52,6 +52,16 @@ impl Row {
         self.shown.mark()
     }
 
+    /// When it will be shown otherwise, if nothing comes: it is late from then on.
+    pub fn changes_at(&self) -> Option<Time> {
+        self.next_at.filter(|_| matches!(self.shown, Shown::Up | Shown::Running))
+    }
+
+    /// Where it stands in a list: equal as long as it need not be moved.
+    pub fn order(&self) -> String {
+        format!("{} {}", self.shown.word(), self.sort_name)
+    }
+
     /// The class of the line: only trouble has one.
     pub fn tone(&self) -> &'static str {
         match self.shown {

@@ -19,6 +19,7 @@ pub use preview::allowed;
 use form::{Complaint, Typed, UNITS};
 use preview::{Preview, preview};
 
+use super::fields::Difference;
 use super::mark::Mark;
 use super::shell::Shell;
 use super::visitor::{Need, Opened, Posted, Visitor};
@@ -55,13 +56,6 @@ struct Choice {
     name: String,
     kind: String,
     is_chosen: bool,
-}
-
-/// One field in two versions.
-struct Difference {
-    field: &'static str,
-    yours: String,
-    theirs: String,
 }
 
 /// How saving ended.
@@ -134,8 +128,8 @@ fn render(app: &App, visitor: &Visitor, around: Around, draft: Draft, now: Time)
     let choice = |channel: Channel| Choice {
         is_chosen: typed.channels.contains(&channel.uuid),
         uuid: channel.uuid,
-        name: channel.name,
-        kind: channel.kind,
+        name: channel.display_name(),
+        kind: channel.kind_title().to_owned(),
     };
     let template = Edit {
         shell: Shell::of_project(app, visitor, &opened, "Checks"),
@@ -347,7 +341,7 @@ async fn write(
 fn differences(yours: &Typed, theirs: &Typed, channels: &[Channel]) -> Vec<Difference> {
     let told = |typed: &Typed| {
         let chosen = channels.iter().filter(|channel| typed.channels.contains(&channel.uuid));
-        chosen.map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ")
+        chosen.map(Channel::display_name).collect::<Vec<_>>().join(", ")
     };
     let schedule = |typed: &Typed| match typed.kind.as_str() {
         "simple" => format!("every {} {}", typed.every, typed.every_unit),
@@ -355,9 +349,8 @@ fn differences(yours: &Typed, theirs: &Typed, channels: &[Channel]) -> Vec<Diffe
         _ => format!("{}, {}", typed.calendar, typed.zone),
     };
     let flag = |set: bool| if set { "yes" } else { "no" }.to_owned();
-    let both =
-        |field, of: &dyn Fn(&Typed) -> String| Difference { field, yours: of(yours), theirs: of(theirs) };
-    let all = [
+    let both = |field, of: &dyn Fn(&Typed) -> String| (field, of(yours), of(theirs));
+    Difference::of([
         both("Name", &|typed| typed.name.clone()),
         both("Slug", &|typed| typed.slug.clone()),
         both("Tags", &|typed| typed.tags.clone()),
@@ -374,6 +367,5 @@ fn differences(yours: &Typed, theirs: &Typed, channels: &[Channel]) -> Vec<Diffe
         both("Fail otherwise", &|typed| flag(typed.default_fail)),
         both("Resumes by hand", &|typed| flag(typed.manual_resume)),
         both("Who is told", &told),
-    ];
-    all.into_iter().filter(|one| one.yours != one.theirs).collect()
+    ])
 }
