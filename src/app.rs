@@ -286,7 +286,7 @@ impl App {
             let expired = db::write!(self.db, |tx| checks::store::expire_run(tx, run).await)?;
             done += usize::from(expired);
         }
-        db::write!(self.db, |tx| removal::purge(tx, now).await)?;
+        while db::write!(self.db, |tx| removal::purge(tx, now).await)? > 0 {}
         db::write!(self.db, |tx| sweep_store::prune_gaps(tx, now - GAP_LIFE).await)?;
         rate::prune(&self.db, now).await?;
         Ok(done)

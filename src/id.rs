@@ -10,6 +10,7 @@ use uuid::Uuid;
 pub const API_KEY_CHARS: usize = 32;
 const PING_KEY_CHARS: usize = 22;
 const TOKEN_CHARS: usize = 40;
+const RECOVERY_CODE_CHARS: usize = 16;
 
 const LOWER_ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const ALPHANUMERIC: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -57,6 +58,11 @@ pub fn ping_key() -> String {
 /// A new one-time token or session secret: 40 letters and digits, over 230 bits.
 pub fn token() -> String {
     text(ALPHANUMERIC, TOKEN_CHARS)
+}
+
+/// A new recovery code: 16 lower-case letters and digits, over 80 bits.
+pub fn recovery_code() -> String {
+    text(LOWER_ALPHANUMERIC, RECOVERY_CODE_CHARS)
 }
 
 /// SHA-256 of a secret that was drawn at random; enough for those, never for passwords.

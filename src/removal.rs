@@ -3,26 +3,33 @@
 //! A deleted check is gone for everybody at once, with its log, flips and deliveries kept aside for [`UNDO_LIFE`];
 //! until then it can be brought back as it was, if the plan still has room for it. Then it is deleted for good. A
 //! project goes the same way with all its checks: its keys open nothing and its pages are not there meanwhile.
+//!
+//! A closed account is gone for everybody at once too, and nothing brings it back. Logs may have millions of rows: for
+//! good they go in small pieces, so that pings need not wait for it.
 
 use uuid::Uuid;
 
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, User};
 use crate::checks;
 use crate::config::Plan;
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
 
+/// When what nobody may bring back was deleted.
+const LONG_AGO: Time = Time(0);
+/// Checks, with logs of thousands of rows, that one transaction deletes for good.
+const PURGE_BATCH: i64 = 5;
 /// How long a deletion can be undone.
 pub const UNDO_LIFE: Span = Span::hours(1);
 
 /// Deletes a check and gives its place back. The account row is taken first.
 ///
 /// # Errors
-/// [`Error::Outdated`] if it is no longer that account's; then nothing is given back.
+/// [`Error::Outdated`] if it is no longer in that project; then nothing is given back.
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check, now: Time) -> Result<()> {
     accounts::give_back_check(tx, check.account_id).await?;
-    let deleted = checks::store::delete(tx, check.id, check.account_id, now).await?;
+    let deleted = checks::store::delete(tx, check, now).await?;
     tx.changes_check(check.project_id, check.uuid);
     if deleted { Ok(()) } else { Err(Error::Outdated) }
 }
@@ -113,12 +120,37 @@ pub async fn restore_project(tx: &mut WriteTx, account: &Account, project: Uuid,
     bring_back(tx, account, &ids, deleted.deleted_at).await
 }
 
-/// Deletes for good what can no longer be brought back; returns how many checks.
+/// Closes the account of a user whose row is locked, with its projects and checks, and ends the user's memberships
+/// elsewhere. Nobody can bring them back, so they are deleted as if it had been long ago.
+///
+/// # Errors
+/// [`Error::Invalid`] if the account runs the instance, [`Error::NotFound`] if it is closed.
+pub async fn close_account(tx: &mut WriteTx, user: &User, now: Time) -> Result<()> {
+    let account_id = user.account_id;
+    accounts::store::lock_account(tx, account_id).await?.ok_or(Error::NotFound)?;
+    let instance = accounts::store::lock_instance(tx).await?;
+    if instance.is_some_and(|instance| instance.operator_id == Some(account_id)) {
+        return Err(Error::invalid("This account runs the instance, so it cannot be deleted."));
+    }
+    accounts::team::leave_all(tx, user.id).await?;
+    for project in accounts::store::list_member_counts(tx, account_id).await? {
+        delete_project(tx, account_id, project.id, LONG_AGO).await?;
+    }
+    accounts::store::close_account(tx, account_id, now).await?;
+    accounts::store::delete_user(tx, user.id).await
+}
+
+/// Deletes for good a few of the checks that can no longer be brought back, or else the projects and closed accounts
+/// that are empty by then; returns how much it was. To be asked again until it is nothing.
 ///
 /// # Errors
 /// The database's.
 pub async fn purge(tx: &mut WriteTx, now: Time) -> Result<u64> {
-    let purged = checks::store::purge(tx, now - UNDO_LIFE).await?;
-    accounts::projects::store::purge(tx, now - UNDO_LIFE).await?;
-    Ok(purged)
+    let until = now - UNDO_LIFE;
+    let purged = checks::store::purge(tx, until, PURGE_BATCH).await?;
+    if purged > 0 {
+        return Ok(purged);
+    }
+    // None of their checks is left by now.
+    Ok(accounts::projects::store::purge(tx, until).await? + accounts::store::clear_closed(tx).await?)
 }

@@ -5,14 +5,16 @@
 //! while it changes. What a count allows is decided by the row it is kept in, never by counting rows.
 //!
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
-//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`) and from `removal` (undoing one);
-//! [`take_checks`] from `plans::transfer` and `removal` (bringing a project back); [`give_back_check`] and its plural
-//! from `checks::find_or_create`, `removal` (deleting) and `plans::transfer`. `tests/it/limits/races.rs` walks those
-//! that take one. The count of members is [`team`]'s.
+//! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing one) and
+//! from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
+//! [`give_back_check`] and its plural from `checks::find_or_create`, `removal` (deleting), `moving` and
+//! `plans::transfer`. `tests/it/limits/races.rs` walks those that take one. The count of members is [`team`]'s.
 
+pub mod emails;
 pub mod origins;
 pub mod password;
 pub mod projects;
+pub mod second_factor;
 pub mod sessions;
 pub mod store;
 pub mod team;

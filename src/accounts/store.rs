@@ -16,16 +16,19 @@ statements! {
     CLAIM_OPERATOR = "UPDATE instance SET operator_id = $1 WHERE id = 1 AND operator_id IS NULL";
     CREATE_ACCOUNT =
         "INSERT INTO accounts (uuid, plan, plan_digest, created_at) VALUES ($1, $2, $3, $4) RETURNING id";
-    FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1";
+    FIND_ACCOUNT = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts WHERE id = $1 AND closed_at IS NULL";
     LIST_ACCOUNTS = "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts ORDER BY id";
-    COUNT_BY_PLAN = "SELECT plan AS name, COUNT(*) AS number FROM accounts GROUP BY plan ORDER BY plan";
+    COUNT_BY_PLAN =
+        "SELECT plan AS name, COUNT(*) AS number FROM accounts WHERE closed_at IS NULL GROUP BY plan ORDER BY plan";
     /// Accounts whose rows were written under other values of a plan than today's.
     LIST_OUTDATED =
         "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts \
-         WHERE plan = $1 AND plan_digest <> $2 ORDER BY id";
-    /// Count limit: takes one check. Zero rows: nothing is left, or the plan is no longer the one given.
+         WHERE plan = $1 AND plan_digest <> $2 AND closed_at IS NULL ORDER BY id";
+    /// Count limit: takes one check. Zero rows: nothing is left, the plan is no longer the one given, or the account
+    /// was closed.
     TAKE_CHECK =
-        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3";
+        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3 \
+         AND closed_at IS NULL";
     /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
     GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
     /// Count limit: takes several checks at once, all or none. Zero rows: there is no room for all of them, or the
@@ -54,10 +57,18 @@ statements! {
         "UPDATE accounts SET quota_told_month = $2 \
          WHERE id = $1 AND (quota_told_month < $2 OR quota_told_month > $3)";
     /// Plan change: the account row comes first and keeps creations and charges out. Zero rows: it is gone.
-    SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1";
+    SET_PLAN = "UPDATE accounts SET plan = $2, plan_digest = $3 WHERE id = $1 AND closed_at IS NULL";
     /// Plan change where only the plan's values did. Zero rows: the account has another plan by now, or another
     /// process applied the values.
     RENEW_PLAN = "UPDATE accounts SET plan_digest = $3 WHERE id = $1 AND plan = $2 AND plan_digest <> $3";
+    /// Closes an account, whose row is locked: it is not found, and no check is made in it, from here on.
+    CLOSE_ACCOUNT = "UPDATE accounts SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL";
+    /// Sessions, links, codes and memberships go with the user.
+    DELETE_USER = "DELETE FROM users WHERE id = $1";
+    /// Clears closed accounts away once the last of their projects is gone, with what still hangs on them.
+    CLEAR_CLOSED =
+        "DELETE FROM accounts WHERE closed_at IS NOT NULL \
+         AND NOT EXISTS (SELECT 1 FROM projects WHERE projects.account_id = accounts.id)";
     /// One user for each address. Zero rows: it has one already, perhaps since a moment ago.
     CREATE_USER =
         "INSERT INTO users (uuid, account_id, email, password_hash, created_at) VALUES ($1, $2, $3, $4, $5) \
@@ -92,6 +103,8 @@ statements! {
          JOIN projects ON projects.id = members.project_id WHERE members.user_id = $1 \
          AND projects.deleted_at IS NULL ORDER BY projects.id";
     FIND_USER = "SELECT id, uuid, account_id, email, password_hash, zone FROM users WHERE id = $1";
+    /// One user for each address: another row's is the engine's refusal.
+    SET_EMAIL = "UPDATE users SET email = $2 WHERE id = $1";
     SET_PASSWORD = "UPDATE users SET password_hash = $2 WHERE id = $1";
     SET_ZONE = "UPDATE users SET zone = $2 WHERE id = $1";
     CREATE_KEY =
@@ -263,6 +276,26 @@ pub async fn renew_plan(tx: &mut WriteTx, id: i64, plan: &str, digest: &str) -> 
     Ok(change.count().await? == 1)
 }
 
+pub async fn close_account(tx: &mut WriteTx, id: i64, now: Time) -> Result<()> {
+    tx.change(CLOSE_ACCOUNT).bind(id).bind(now).count().await?;
+    Ok(())
+}
+
+pub async fn delete_user(tx: &mut WriteTx, id: i64) -> Result<()> {
+    tx.change(DELETE_USER).bind(id).count().await?;
+    Ok(())
+}
+
+/// How many accounts were cleared away: see [`CLEAR_CLOSED`].
+pub async fn clear_closed(tx: &mut WriteTx) -> Result<u64> {
+    Ok(tx.change(CLEAR_CLOSED).count().await?)
+}
+
+/// Locks the instance's row and returns it.
+pub async fn lock_instance(tx: &mut WriteTx) -> Result<Option<Instance>> {
+    Ok(tx.lock(FIND_INSTANCE).maybe().await?)
+}
+
 /// The new user's id, if the address was free: see [`CREATE_USER`].
 pub async fn create_user(
     tx: &mut WriteTx,
@@ -367,6 +400,17 @@ pub async fn list_memberships(tx: &mut ReadTx, user_id: i64) -> Result<Vec<Membe
 
 pub async fn find_user(tx: &mut ReadTx, id: i64) -> Result<Option<User>> {
     Ok(tx.query(FIND_USER).bind(id).maybe().await?)
+}
+
+/// Locks the user's row and returns it live: what decides about sessions by it, none of them can slip past.
+pub async fn lock_user(tx: &mut WriteTx, id: i64) -> Result<Option<User>> {
+    Ok(tx.lock(FIND_USER).bind(id).maybe().await?)
+}
+
+/// Sets the address; where it is another user's, the database refuses it.
+pub async fn set_email(tx: &mut WriteTx, user_id: i64, email: &str) -> Result<()> {
+    tx.change(SET_EMAIL).bind(user_id).bind(email.to_owned()).count().await?;
+    Ok(())
 }
 
 pub async fn set_password(tx: &mut WriteTx, user_id: i64, hash: &str) -> Result<()> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::send::{self, Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
-use super::{DeliveryState, Message, letters, setup};
+use super::{DeliveryState, Message, letters, moves, setup};
 use crate::accounts::{self, Account, Charge};
 use crate::checks::Status;
 use crate::config::Plans;
@@ -113,6 +113,9 @@ impl Deliverer<'_> {
     async fn attempt(&self, message: &Message) -> Outcome {
         if message.channel.disabled_at.is_some() {
             return Outcome::Failed { why: "The channel was turned off.".to_owned() };
+        }
+        if message.channel.project_id != message.check.project_id {
+            return Outcome::Failed { why: moves::REASON.to_owned() };
         }
         match tokio::time::timeout(SEND_LIMIT.to_std(), self.senders.send(message)).await {
             Ok(outcome) => outcome,

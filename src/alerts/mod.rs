@@ -9,6 +9,7 @@ pub mod deliver;
 pub mod letters;
 pub mod links;
 pub mod log;
+pub mod moves;
 pub mod send;
 pub mod setup;
 pub mod store;

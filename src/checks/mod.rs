@@ -200,6 +200,15 @@ impl Check {
         }
     }
 
+    /// Makes sure that the live row is in the project in which it was `seen`: whoever was let in there may have no
+    /// say in another.
+    ///
+    /// # Errors
+    /// [`Error::Outdated`] if it was moved since; the transaction is to begin anew.
+    pub fn stayed(&self, seen: &Self) -> Result<()> {
+        if self.project_id == seen.project_id { Ok(()) } else { Err(Error::Outdated) }
+    }
+
     /// The name, or the uuid where there is none.
     pub fn display_name(&self) -> String {
         if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }

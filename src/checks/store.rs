@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::state::{Change as Flip, Floor, State};
 use super::{Check, Likeness, NewCheck, Settings, StoredFlip};
+use crate::accounts::Project;
 use crate::db::{Change, ReadTx, WriteTx, statements};
 use crate::error::Result;
 use crate::time::{Span, Time};
@@ -99,17 +100,25 @@ statements! {
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
-    /// somebody else deleted it, or it belongs to another account by now.
+    /// somebody else deleted it, or it is in another project by now.
     DELETE_CHECK =
         "UPDATE checks SET deleted_at = $3, rev = rev + 1, wake_at = NULL \
-         WHERE id = $1 AND account_id = $2 AND deleted_at IS NULL";
+         WHERE id = $1 AND project_id = $2 AND account_id = $4 AND deleted_at IS NULL";
+    /// Moves a check, whose row this transaction locked, to another project under that plan's floor. Zero rows: it is
+    /// elsewhere or gone.
+    MOVE_CHECK = concat!(
+        "UPDATE checks SET project_id = $3, account_id = $4, slug = $5, floor_ms = $6, rev = rev + 1 \
+         WHERE id = $1 AND project_id = $2 AND deleted_at IS NULL RETURNING ", columns!());
     LIST_DELETED = "SELECT id FROM checks WHERE project_id = $1 AND deleted_at = $2 ORDER BY id";
     /// Brings a check back, under the floor of today's plan. Zero rows: somebody else did, or it is gone for good.
     RESTORE_CHECK = concat!(
         "UPDATE checks SET deleted_at = NULL, rev = rev + 1, floor_ms = $3 WHERE id = $1 AND deleted_at = $2 \
          RETURNING ", columns!());
-    /// Deletes for good what can no longer be brought back.
-    PURGE_CHECKS = "DELETE FROM checks WHERE deleted_at <= $1";
+    /// Deletes for good some of what can no longer be brought back; their logs go with them.
+    PURGE_CHECKS =
+        "DELETE FROM checks WHERE id IN (SELECT id FROM checks WHERE deleted_at <= $1 ORDER BY deleted_at, id LIMIT $2) \
+         AND deleted_at <= $1";
+    COUNT_IN_PROJECT = "SELECT COUNT(*) AS number FROM checks WHERE project_id = $1 AND deleted_at IS NULL";
     /// Checks that the sweep has to look at, oldest first.
     LIST_DUE = concat!("SELECT ", columns!(), " FROM checks WHERE wake_at <= $1 AND deleted_at IS NULL \
          ORDER BY wake_at, id LIMIT $2");
@@ -341,9 +350,22 @@ pub async fn set_aside(tx: &mut WriteTx, check: &Check, until: Time, why: &str) 
     Ok(())
 }
 
-/// Whether the account had the check: see [`DELETE_CHECK`].
-pub async fn delete(tx: &mut WriteTx, id: i64, account_id: i64, now: Time) -> Result<bool> {
-    Ok(tx.change(DELETE_CHECK).bind(id).bind(account_id).bind(now).count().await? == 1)
+/// Whether the check was where it was seen: see [`DELETE_CHECK`].
+pub async fn delete(tx: &mut WriteTx, seen: &Check, now: Time) -> Result<bool> {
+    let change = tx.change(DELETE_CHECK).bind(seen.id).bind(seen.project_id).bind(now).bind(seen.account_id);
+    Ok(change.count().await? == 1)
+}
+
+/// The check in its new project: see [`MOVE_CHECK`].
+pub async fn move_to(
+    tx: &mut WriteTx,
+    check: &Check,
+    target: &Project,
+    slug: &str,
+    floor: Span,
+) -> Result<Option<Check>> {
+    let change = tx.change(MOVE_CHECK).bind(check.id).bind(check.project_id).bind(target.id);
+    Ok(change.bind(target.account_id).bind(slug.to_owned()).bind(floor).maybe().await?)
 }
 
 /// Ids of the project's checks that were deleted at that very instant.
@@ -357,9 +379,13 @@ pub async fn restore(tx: &mut WriteTx, id: i64, deleted_at: Time, floor: Span) -
     Ok(tx.change(RESTORE_CHECK).bind(id).bind(deleted_at).bind(floor).maybe().await?)
 }
 
-/// How many were deleted for good.
-pub async fn purge(tx: &mut WriteTx, deleted_until: Time) -> Result<u64> {
-    Ok(tx.change(PURGE_CHECKS).bind(deleted_until).count().await?)
+/// How many were deleted for good, at most `limit`.
+pub async fn purge(tx: &mut WriteTx, deleted_until: Time, limit: i64) -> Result<u64> {
+    Ok(tx.change(PURGE_CHECKS).bind(deleted_until).bind(limit).count().await?)
+}
+
+pub async fn count_in_project(tx: &mut ReadTx, project_id: i64) -> Result<i64> {
+    Ok(tx.query(COUNT_IN_PROJECT).bind(project_id).maybe::<Count>().await?.map_or(0, |row| row.number))
 }
 
 /// How many checks of the account had their window touched by a gap (from `gap_started_at` on, slots up to

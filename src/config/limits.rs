@@ -83,6 +83,12 @@ table! {
         "passwords tried; sign-in links are not counted here, so that nobody can lock an owner out";
     SignInDay = "sign_in_per_day", 100 per DAY, "mail address and address", "passwords tried";
     SignInAddressDay = "sign_in_address_per_day", 1000 per DAY, "address", "passwords tried";
+    SecondFactorMinute = "second_factor_per_minute", 5 per MINUTE, "user and address", "codes of an authenticator app tried";
+    SecondFactorDay = "second_factor_per_day", 50 per DAY, "user and address", "codes of an authenticator app tried";
+    SecondFactorUserDay = "second_factor_user_per_day", 100 per DAY, "user",
+        "codes of an authenticator app tried; recovery codes are not counted here, so that nobody can lock an owner out";
+    RecoveryMinute = "recovery_codes_per_minute", 10 per MINUTE, "address", "recovery codes tried";
+    RecoveryDay = "recovery_codes_per_day", 100 per DAY, "address", "recovery codes tried";
     SignUpMinute = "sign_ups_per_minute", 5 per MINUTE, "address", "accounts asked for";
     SignUpDay = "sign_ups_per_day", 50 per DAY, "address", "accounts asked for";
     LivePages = "live_pages_at_once", 30 per ONCE, "user", "open pages that are told what changes, in one process";

@@ -19,6 +19,11 @@ const SQLITE_PASSING: [i32; 8] = [5, 6, 7, 8, 9, 10, 13, 14];
 /// intervention, system error; and 25006, a standby that is read-only.
 const POSTGRES_PASSING: [&str; 5] = ["08", "53", "57", "58", "25006"];
 
+/// Whether a value that only one row may have is another row's.
+pub fn is_taken(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.is_unique_violation())
+}
+
 /// Says what `error` means.
 pub fn fault(error: &sqlx::Error) -> Fault {
     let sqlx::Error::Database(database) = error else {

@@ -16,7 +16,7 @@ mod scope;
 mod statement;
 mod text;
 
-pub use classify::{Fault, fault};
+pub use classify::{Fault, fault, is_taken};
 pub use foreign::{Foreign, ForeignError, ForeignRow};
 pub use inspect::{create_schema, pretend_newer};
 pub use news::{Changed, News, Watch};

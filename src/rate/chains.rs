@@ -163,6 +163,23 @@ impl Rates {
         }
     }
 
+    /// A code of an authenticator app, tried for a user. Six digits bear few guesses, so the user's day is counted
+    /// over all addresses; who uses it up knows the password, and the owner still gets in by a recovery code.
+    pub fn second_factor(&self, user_id: i64, from: IpAddr) -> Chain {
+        let user = format!("user {user_id}");
+        let pair = format!("{} {user}", address(from));
+        self.in_order(&[
+            (Rule::SecondFactorMinute, pair.clone()),
+            (Rule::SecondFactorDay, pair),
+            (Rule::SecondFactorUserDay, user),
+        ])
+    }
+
+    /// A recovery code tried. Never limited by the user: nobody guesses one, and it is what is left to an owner.
+    pub fn recovery_code(&self, from: IpAddr) -> Chain {
+        self.in_order(&[(Rule::RecoveryMinute, address(from)), (Rule::RecoveryDay, address(from))])
+    }
+
     /// An account asked for.
     pub fn sign_up(&self, from: IpAddr) -> Chain {
         self.in_order(&[(Rule::SignUpMinute, address(from)), (Rule::SignUpDay, address(from))])

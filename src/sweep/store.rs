@@ -35,6 +35,8 @@ statements! {
          JOIN checks ON checks.id = unseen.check_id WHERE unseen.account_id = $1 AND unseen.told_at IS NULL \
          ORDER BY unseen.id";
     /// Marks one slot as told. Zero rows: another process told it.
+    /// Slots of a check that was moved are told to its new account.
+    MOVE_UNTOLD = "UPDATE unseen SET account_id = $2 WHERE check_id = $1 AND told_at IS NULL";
     TELL_UNSEEN = "UPDATE unseen SET told_at = $2 WHERE id = $1 AND told_at IS NULL";
     LIST_UNSEEN_OF_PROJECT =
         "SELECT unseen.check_id AS check_id, unseen.slot_at AS slot_at, unseen.gap_started_at AS gap_started_at, \
@@ -154,6 +156,11 @@ pub async fn list_untold(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Untold>
 }
 
 /// Whether it was this call that told it: see [`TELL_UNSEEN`].
+pub async fn move_untold(tx: &mut WriteTx, check_id: i64, account_id: i64) -> Result<()> {
+    tx.change(MOVE_UNTOLD).bind(check_id).bind(account_id).count().await?;
+    Ok(())
+}
+
 pub async fn tell_unseen(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(TELL_UNSEEN).bind(id).bind(now).count().await? == 1)
 }

@@ -33,7 +33,11 @@ export function pages({ owner }, uuids) {
     '/sign-up': { guest: ['/sign-up'] },
     '/sign-up/{token}': { guest: ['/sign-up/used'], status: 410 },
     '/mail/{verb}/{token}': { guest: ['/mail/pause/none'], status: 404 },
+    '/sign-in/code': { guest: ['/sign-in/code'] },
     '/account': { member: ['/account'] },
+    '/account/email/{token}': { member: ['/account/email/used'], status: 410 },
+    '/account/second-factor': { member: ['/account/second-factor'] },
+    '/account/delete': { member: ['/account/delete'] },
     '/usage': { member: ['/usage'] },
     '/invitations/{token}': { guest: ['/invitations/used'], status: 410 },
     '/projects': { member: ['/projects', '/projects?deleted=none'] },
@@ -53,6 +57,7 @@ export function pages({ owner }, uuids) {
     '/projects/{project}/new-check': { member: [`${project}/new-check`] },
     '/checks/{check}': { member: Object.values(checks).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },
     '/checks/{check}/edit': { member: [uuids.down, uuids.fresh, uuids.awkward].map(uuid => `/checks/${uuid}/edit`) },
+    '/checks/{check}/move': { member: [uuids.down, uuids.awkward].map(uuid => `/checks/${uuid}/move`) },
     '/checks/{check}/log/{n}': { member: [`/checks/${uuids.down}/log/2`, `/checks/${uuids.up}/log/2`] },
   };
 }

@@ -10,11 +10,13 @@
     reason = "the steps of a test fail as a test does; the counts are for its reader"
 )]
 
+mod accounts;
 mod deliver;
 mod edits;
 pub mod ground;
 mod limits;
 mod locks;
+mod moving;
 mod people;
 mod pings;
 pub mod rows;

@@ -7,14 +7,17 @@ use flatline::db::{self, Statement};
 
 /// Every store with its statements; [`no_store_is_missing`] compares the list with the files.
 pub const STORES: &[(&str, &[&Statement])] = &[
+    ("accounts/emails/store.rs", flatline::accounts::emails::store::STATEMENTS),
     ("accounts/origins/store.rs", flatline::accounts::origins::store::STATEMENTS),
     ("accounts/projects/store.rs", flatline::accounts::projects::store::STATEMENTS),
+    ("accounts/second_factor/store.rs", flatline::accounts::second_factor::store::STATEMENTS),
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),
     ("accounts/store.rs", flatline::accounts::store::STATEMENTS),
     ("accounts/team/store.rs", flatline::accounts::team::store::STATEMENTS),
     ("accounts/walls/store.rs", flatline::accounts::walls::store::STATEMENTS),
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
+    ("alerts/moves/store.rs", flatline::alerts::moves::store::STATEMENTS),
     ("alerts/setup/store.rs", flatline::alerts::setup::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
     ("checks/group/store.rs", flatline::checks::group::store::STATEMENTS),

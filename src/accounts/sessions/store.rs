@@ -1,4 +1,4 @@
-//! SQL of the tables `sessions`, `sign_in_links` (what redeems them) and `sign_up_links`.
+//! SQL of the tables `sessions`, `sign_in_links` (what redeems them), `sign_in_steps` and `sign_up_links`.
 
 use uuid::Uuid;
 
@@ -14,7 +14,8 @@ statements! {
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     FIND_SESSION =
         "SELECT users.id AS id, users.uuid AS uuid, users.account_id AS account_id, users.email AS email, \
-         users.password_hash AS password_hash, users.zone AS zone, sessions.uuid AS session_uuid \
+         users.password_hash AS password_hash, users.zone AS zone, sessions.uuid AS session_uuid, \
+         sessions.created_at AS session_created_at \
          FROM sessions JOIN users ON users.id = sessions.user_id \
          WHERE sessions.digest = $1 AND sessions.expires_at > $2";
     LIST_SESSIONS =
@@ -33,9 +34,18 @@ statements! {
          JOIN users ON users.id = sign_in_links.user_id \
          WHERE sign_in_links.digest = $1 AND sign_in_links.expires_at > $2";
     /// Redeem: a sign-in link works once. Zero rows: used or expired.
-    REDEEM_SIGN_IN_LINK = "DELETE FROM sign_in_links WHERE digest = $1 AND expires_at > $2 RETURNING user_id AS id";
-    /// A new password ends what could still be signed in by mail.
+    REDEEM_SIGN_IN_LINK = "DELETE FROM sign_in_links WHERE digest = $1 AND expires_at > $2";
     DROP_SIGN_IN_LINKS = "DELETE FROM sign_in_links WHERE user_id = $1";
+    CREATE_STEP = "INSERT INTO sign_in_steps (digest, user_id, expires_at) VALUES ($1, $2, $3)";
+    FIND_STEP_USER =
+        "SELECT users.id AS id, users.uuid AS uuid, users.account_id AS account_id, users.email AS email, \
+         users.password_hash AS password_hash, users.zone AS zone FROM sign_in_steps \
+         JOIN users ON users.id = sign_in_steps.user_id \
+         WHERE sign_in_steps.digest = $1 AND sign_in_steps.expires_at > $2";
+    /// Redeem: a sign-in that waited goes on once. Zero rows: it did, took too long, or was ended.
+    REDEEM_STEP = "DELETE FROM sign_in_steps WHERE digest = $1 AND expires_at > $2 RETURNING user_id AS id";
+    DROP_STEPS = "DELETE FROM sign_in_steps WHERE user_id = $1";
+    PRUNE_STEPS = "DELETE FROM sign_in_steps WHERE expires_at <= $1";
     CREATE_SIGN_UP_LINK = "INSERT INTO sign_up_links (digest, email, expires_at) VALUES ($1, $2, $3)";
     FIND_SIGN_UP_LINK = "SELECT email FROM sign_up_links WHERE digest = $1 AND expires_at > $2";
     /// Redeem: a sign-up link works once. Zero rows: used or expired.
@@ -87,24 +97,43 @@ pub async fn end_others(tx: &mut WriteTx, user_id: i64, kept: Uuid) -> Result<u6
 
 /// Forgets sessions and links that are over.
 pub async fn prune(tx: &mut WriteTx, now: Time) -> Result<()> {
-    for statement in [PRUNE_SESSIONS, PRUNE_SIGN_IN_LINKS, PRUNE_SIGN_UP_LINKS] {
+    for statement in [PRUNE_SESSIONS, PRUNE_SIGN_IN_LINKS, PRUNE_STEPS, PRUNE_SIGN_UP_LINKS] {
         tx.change(statement).bind(now).count().await?;
     }
-    Ok(())
+    crate::accounts::emails::store::prune(tx, now).await
 }
 
 pub async fn find_link_user(tx: &mut ReadTx, digest: &[u8], now: Time) -> Result<Option<User>> {
     Ok(tx.query(FIND_LINK_USER).bind(digest.to_vec()).bind(now).maybe().await?)
 }
 
-/// The user's id, for the first who asks: see [`REDEEM_SIGN_IN_LINK`].
-pub async fn redeem_link(tx: &mut WriteTx, digest: &[u8], now: Time) -> Result<Option<i64>> {
-    let change = tx.change(REDEEM_SIGN_IN_LINK).bind(digest.to_vec()).bind(now);
-    Ok(change.maybe::<Id>().await?.map(|row| row.id))
+/// Whether it is the first who asks: see [`REDEEM_SIGN_IN_LINK`].
+pub async fn redeem_link(tx: &mut WriteTx, digest: &[u8], now: Time) -> Result<bool> {
+    Ok(tx.change(REDEEM_SIGN_IN_LINK).bind(digest.to_vec()).bind(now).count().await? == 1)
 }
 
 pub async fn drop_links(tx: &mut WriteTx, user_id: i64) -> Result<()> {
     tx.change(DROP_SIGN_IN_LINKS).bind(user_id).count().await?;
+    Ok(())
+}
+
+pub async fn create_step(tx: &mut WriteTx, digest: Vec<u8>, user_id: i64, expires_at: Time) -> Result<()> {
+    tx.change(CREATE_STEP).bind(digest).bind(user_id).bind(expires_at).count().await?;
+    Ok(())
+}
+
+pub async fn find_step_user(tx: &mut ReadTx, digest: &[u8], now: Time) -> Result<Option<User>> {
+    Ok(tx.query(FIND_STEP_USER).bind(digest.to_vec()).bind(now).maybe().await?)
+}
+
+/// The user's id, for the first who asks: see [`REDEEM_STEP`].
+pub async fn redeem_step(tx: &mut WriteTx, digest: &[u8], now: Time) -> Result<Option<i64>> {
+    let change = tx.change(REDEEM_STEP).bind(digest.to_vec()).bind(now);
+    Ok(change.maybe::<Id>().await?.map(|row| row.id))
+}
+
+pub async fn drop_steps(tx: &mut WriteTx, user_id: i64) -> Result<()> {
+    tx.change(DROP_STEPS).bind(user_id).count().await?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::send::{Outcome, Senders, email};
 use super::store::Settlement;
 use super::words::confirm::Confirm;
+use super::words::email_change::{self, EmailChange};
 use super::words::invitation::Invitation;
 use super::words::quota::Quota;
 use super::words::sign_in::SignIn;
@@ -44,6 +45,12 @@ pub enum Facts {
     SignIn { url: String, good_for_ms: Span },
     /// A link with which its reader makes an account.
     SignUp { url: String, good_for_ms: Span },
+    /// A link that makes the reader's address the one that a user signs in with.
+    NewEmail { url: String, old: String, good_for_ms: Span },
+    /// Somebody wanted to sign in with the reader's address, which has an account.
+    EmailTaken,
+    /// The user signs in with another address from now on; told to the old one.
+    EmailChanged { new: String },
     /// A link that leads into a project.
     Invitation { url: String, good_for_ms: Span, project: String, role: String, invited_by: String },
 }
@@ -204,6 +211,14 @@ impl Facts {
             }
             Self::SignIn { url, good_for_ms } => SignIn { url, good_for: *good_for_ms, to, site }.written(),
             Self::SignUp { url, good_for_ms } => SignUp { url, good_for: *good_for_ms, to, site }.written(),
+            Self::NewEmail { url, old, good_for_ms } => {
+                let step = email_change::Step::Asked { url, old, good_for: *good_for_ms };
+                EmailChange { step, to, site }.written()
+            }
+            Self::EmailTaken => EmailChange { step: email_change::Step::Taken, to, site }.written(),
+            Self::EmailChanged { new } => {
+                EmailChange { step: email_change::Step::Done { new }, to, site }.written()
+            }
             Self::Invitation { url, good_for_ms, project, role, invited_by } => {
                 Invitation { url, good_for: *good_for_ms, project, role, invited_by, to, site }.written()
             }

@@ -7,6 +7,7 @@
 pub mod clean;
 pub mod clock;
 pub mod confirm;
+pub mod email_change;
 pub mod invitation;
 mod mail;
 mod notice;

@@ -28,6 +28,12 @@ statements! {
         "SELECT ", entry_columns!(), " FROM pings WHERE check_id = $1 AND n < $2 \
          AND ((kind IN ('success', 'start') AND $3 = 1) OR (kind = 'fail' AND $4 = 1) \
          OR (kind IN ('log', 'ign') AND $5 = 1)) ORDER BY n DESC LIMIT $6");
+    /// Entries of a check above a number, oldest first.
+    LIST_ENTRIES_ABOVE = concat!(
+        "SELECT ", entry_columns!(), " FROM pings WHERE check_id = $1 AND n > $2 ORDER BY n LIMIT $3");
+    /// Flips of a check above an id, oldest first.
+    LIST_FLIPS_ABOVE = concat!(
+        "SELECT ", flip_columns!(), " FROM flips WHERE check_id = $1 AND id > $2 ORDER BY id LIMIT $3");
     /// Successes and fails of a check since an instant, newest first.
     LIST_OUTCOMES = concat!(
         "SELECT ", entry_columns!(), " FROM pings WHERE check_id = $1 AND received_at >= $2 \
@@ -109,4 +115,24 @@ pub async fn list_outcomes(tx: &mut ReadTx, check_id: i64, since: Time, limit: i
 /// The beginnings of the bodies that entries `first` to `last` have.
 pub async fn list_heads(tx: &mut ReadTx, check_id: i64, first: i64, last: i64) -> Result<Vec<Head>> {
     Ok(tx.query(LIST_HEADS).bind(check_id).bind(first).bind(last).all().await?)
+}
+
+/// Entries of a check with numbers above `above`, oldest first.
+pub async fn list_entries_above(
+    tx: &mut ReadTx,
+    check_id: i64,
+    above: i64,
+    limit: i64,
+) -> Result<Vec<Entry>> {
+    Ok(tx.query(LIST_ENTRIES_ABOVE).bind(check_id).bind(above).bind(limit).all().await?)
+}
+
+/// Flips of a check with ids above `above`, oldest first.
+pub async fn list_flips_above(
+    tx: &mut ReadTx,
+    check_id: i64,
+    above: i64,
+    limit: i64,
+) -> Result<Vec<StoredFlip>> {
+    Ok(tx.query(LIST_FLIPS_ABOVE).bind(check_id).bind(above).bind(limit).all().await?)
 }

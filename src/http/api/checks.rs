@@ -119,7 +119,9 @@ async fn apply(tx: &mut WriteTx, check: &Check, spec: &Spec, version: Version) -
         spec.apply(settings, version.0);
         Ok(())
     });
-    Ok(edited.await?)
+    let edited = edited.await?;
+    edited.stayed(check)?;
+    Ok(edited)
 }
 
 pub async fn read(
@@ -183,7 +185,9 @@ pub async fn pause(
     let shape = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let check = find(tx, &opened, &check).await?;
-        let (check, _) = pause::pause(tx, check.id, now).await?;
+        let (paused, _) = pause::pause(tx, check.id, now).await?;
+        paused.stayed(&check)?;
+        let check = paused;
         shape(tx, &app, &opened, &check, version, now).await
     })?;
     Ok(Json(shape).into_response())
@@ -199,7 +203,9 @@ pub async fn resume(
     let shape = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let check = find(tx, &opened, &check).await?;
-        let (check, turned) = pause::resume(tx, check.id, now).await?;
+        let (resumed, turned) = pause::resume(tx, check.id, now).await?;
+        resumed.stayed(&check)?;
+        let check = resumed;
         if turned == Turned::Already {
             return Err(ApiFailure::Conflict("check is not paused"));
         }

@@ -1,8 +1,9 @@
-//! The limits on what may be asked of pages, each spent before the work it guards.
+//! The limits on what people may ask of pages, each spent before the work it guards.
 
 use std::net::IpAddr;
 
 use super::WebFailure;
+use crate::accounts::second_factor::Code;
 use crate::app::App;
 use crate::rate::Verdict;
 
@@ -13,6 +14,8 @@ pub enum Attempt<'a> {
     Password { email: &'a str },
     /// A letter with a sign-in link, to an address.
     Letter { email: &'a str },
+    /// A code of the second factor, for a user.
+    Code { user_id: i64, code: &'a Code },
     /// A new account.
     Account,
     /// A new project of an account.
@@ -21,7 +24,7 @@ pub enum Attempt<'a> {
     Invitation { account_id: i64, email: &'a str },
     /// A message for trying a channel.
     Test { account_id: i64 },
-    /// A letter that asks whether its reader wants alerts.
+    /// A letter that asks an address whether its reader wants what was asked for there.
     Confirmation { email: &'a str },
 }
 
@@ -34,6 +37,8 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
     let chain = match attempt {
         Attempt::Password { email } => app.rates.sign_in(email, from),
         Attempt::Letter { email } => app.rates.magic_link(email, from),
+        Attempt::Code { user_id, code: Code::Totp(_) } => app.rates.second_factor(user_id, from),
+        Attempt::Code { code: Code::Recovery(_), .. } => app.rates.recovery_code(from),
         Attempt::Account => app.rates.sign_up(from),
         Attempt::Project { account_id } => app.rates.project(account_id),
         Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),

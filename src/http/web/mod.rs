@@ -21,10 +21,12 @@ mod links;
 mod live;
 mod mark;
 mod projects;
+mod qr;
 mod settings;
 mod shell;
 mod shown;
 mod sign_in;
+mod sign_in_code;
 mod sign_in_link;
 mod sign_up;
 mod team;
@@ -57,15 +59,11 @@ pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
+        .route("/sign-in/code", get(sign_in_code::show).post(sign_in_code::submit))
         .route("/sign-in/{token}", get(sign_in_link::show).post(sign_in_link::redeem))
         .route("/sign-up", get(sign_up::show).post(sign_up::submit))
         .route("/sign-up/{token}", get(sign_up::show_link).post(sign_up::redeem))
         .route("/sign-out", post(sign_in::sign_out))
-        .route("/account", get(account::show))
-        .route("/account/password", post(account::set_password))
-        .route("/account/zone", post(account::set_zone))
-        .route("/account/sessions/{session}/end", post(account::end_session))
-        .route("/account/sessions/end-others", post(account::end_other_sessions))
         .route("/usage", get(usage::show))
         .route("/invitations/{token}", get(invitation::show).post(invitation::redeem))
         .route("/projects", get(projects::show).post(projects::create))
@@ -107,6 +105,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/pause", post(check::pause))
         .route("/checks/{check}/resume", post(check::resume))
         .route("/checks/{check}/copy", post(check::copy))
+        .route("/checks/{check}/move", get(check::moving::show).post(check::moving::carry_out))
         .route("/checks/{check}/delete", post(check::delete))
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
@@ -114,6 +113,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/docs", get(docs::list))
         .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
+        .merge(account::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }

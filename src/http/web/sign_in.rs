@@ -1,4 +1,5 @@
-//! `/sign-in` and `/sign-out`: by password, or by a link in a letter.
+//! `/sign-in` and `/sign-out`: by password, or by a link in a letter; where a second factor is on, `sign_in_code`
+//! comes after either.
 //!
 //! What is said never depends on whether an address has an account, and a wrong address takes as long as a wrong
 //! password. `next` leads only to pages of this site.
@@ -15,7 +16,8 @@ use super::limits::{Attempt, spend};
 use super::mark::Mark;
 use super::visitor::{Posted, Visitor};
 use super::{WebFailure, page, to};
-use crate::accounts::{self, User, password, sessions};
+use crate::accounts::sessions::{self, Admitted};
+use crate::accounts::{self, User, password};
 use crate::alerts::letters::{self, Facts};
 use crate::app::App;
 use crate::error::Error;
@@ -52,7 +54,7 @@ pub struct Sent {
 #[derive(Deserialize)]
 pub struct Next {
     #[serde(default)]
-    next: String,
+    pub next: String,
 }
 
 /// The address if it leads to a page of this site, else the front page.
@@ -128,15 +130,31 @@ pub async fn submit(State(app): State<Arc<App>>, posted: Posted) -> Result<Respo
     }
     spend(&app, Attempt::Password { email: &email }, visitor.address).await?;
     let user = db::read!(app.db, |tx| accounts::store::find_user_by_email(tx, &email).await)?;
-    match check_password(user, fields.get("password").to_owned()).await? {
-        Some(user) => {
-            let now = app.clock.now();
-            let secret = db::write!(app.db, |tx| sessions::begin(tx, user.id, &visitor.origin(), now).await)?;
-            let mut response = to(next);
-            visitor.sign_in(&secret, response.headers_mut());
-            Ok(response)
-        }
+    let now = app.clock.now();
+    let admitted = match check_password(user, fields.get("password").to_owned()).await? {
+        Some(user) => db::write!(app.db, |tx| sessions::admit(tx, &user, &visitor.origin(), now).await)?,
+        None => None,
+    };
+    match admitted {
+        Some(admitted) => Ok(let_in(&visitor, &admitted, next)),
         None => complain("The address or the password is wrong. Try again, or have a link mailed."),
+    }
+}
+
+/// Goes on with whom the first step admitted: to `next`, or to the second step.
+pub fn let_in(visitor: &Visitor, admitted: &Admitted, next: &str) -> Response {
+    match admitted {
+        Admitted::In(secret) => {
+            let mut response = to(next);
+            visitor.sign_in(secret, response.headers_mut());
+            response
+        }
+        Admitted::Step(secret) => {
+            let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
+            let mut response = to(&format!("/sign-in/code?next={next}"));
+            visitor.remember_step(secret, response.headers_mut());
+            response
+        }
     }
 }
 

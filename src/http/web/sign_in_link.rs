@@ -9,8 +9,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::sign_in::let_in;
 use super::visitor::{Posted, Visitor};
-use super::{WebFailure, page, to};
+use super::{WebFailure, page};
 use crate::accounts::sessions;
 use crate::app::App;
 use crate::db;
@@ -55,14 +56,11 @@ pub async fn redeem(
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
     let visitor = posted.visitor;
-    let secret = db::write!(app.db, |tx| {
-        match sessions::redeem_link(tx, &link, now).await? {
-            Some(user_id) => Ok(Some(sessions::begin(tx, user_id, &visitor.origin(), now).await?)),
-            None => Ok::<_, WebFailure>(None),
-        }
+    let admitted = db::write!(app.db, |tx| {
+        Ok::<_, WebFailure>(sessions::redeem_link(tx, &link, &visitor.origin(), now).await?)
     })?;
-    let Some(secret) = secret else { return Ok(page(StatusCode::GONE, &LinkOver)) };
-    let mut response = to("/");
-    visitor.sign_in(&secret, response.headers_mut());
-    Ok(response)
+    Ok(match admitted {
+        Some(admitted) => let_in(&visitor, &admitted, "/"),
+        None => page(StatusCode::GONE, &LinkOver),
+    })
 }

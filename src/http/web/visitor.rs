@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::failure::WebFailure;
 use super::fields::Fields;
 use super::live::Part;
+use super::shell::ProjectLink;
 use crate::accounts::sessions::{self, Origin, SignedIn};
 use crate::accounts::{self, Membership, Role};
 use crate::app::App;
@@ -53,6 +54,7 @@ pub struct Visitor {
     session: Option<String>,
     /// The guest's secret, and whether the browser has it already.
     guest: (String, bool),
+    step: Option<String>,
     secret: Vec<u8>,
     secure: bool,
     /// Where to come back to after signing in.
@@ -80,11 +82,13 @@ pub struct Posted {
     pub fields: Fields,
 }
 
-/// The two cookies. On https their names say that only this host, over https, can have set them.
+/// The cookies. On https their names say that only this host, over https, can have set them.
 #[derive(Clone, Copy)]
 enum Jar {
     Session,
     Guest,
+    /// A sign-in that waits for its second step.
+    Step,
 }
 
 impl Jar {
@@ -94,6 +98,8 @@ impl Jar {
             (Self::Session, false) => "flatline_session",
             (Self::Guest, true) => "__Host-flatline_guest",
             (Self::Guest, false) => "flatline_guest",
+            (Self::Step, true) => "__Host-flatline_step",
+            (Self::Step, false) => "flatline_step",
         }
     }
 
@@ -130,6 +136,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
         Ok(Self {
             session: Jar::Session.read(headers, secure),
             guest: guest.map_or_else(|| (id::token(), false), |token| (token, true)),
+            step: Jar::Step.read(headers, secure),
             secret: app.secret.clone(),
             secure,
             here: here.unwrap_or_else(|| "/".to_owned()),
@@ -191,6 +198,20 @@ impl Visitor {
         let age = sessions::SESSION_LIFE.as_seconds();
         headers.append(header::SET_COOKIE, Jar::Session.set(Some(secret), age, self.secure));
         headers.append(header::SET_COOKIE, Jar::Guest.set(None, 0, self.secure));
+        if self.step.is_some() {
+            headers.append(header::SET_COOKIE, Jar::Step.set(None, 0, self.secure));
+        }
+    }
+
+    /// Gives the browser the secret of a sign-in that waits for its second step.
+    pub fn remember_step(&self, secret: &str, headers: &mut HeaderMap) {
+        let age = sessions::STEP_LIFE.as_seconds();
+        headers.append(header::SET_COOKIE, Jar::Step.set(Some(secret), age, self.secure));
+    }
+
+    /// The secret of a sign-in that waits for its second step.
+    pub fn step(&self) -> Option<&str> {
+        self.step.as_deref()
     }
 
     pub fn sign_out(&self, headers: &mut HeaderMap) {
@@ -280,6 +301,20 @@ impl Visitor {
             Need::Own => membership.role == Role::Owner,
         };
         if may { Ok(Opened { signed_in, memberships, membership }) } else { Err(WebFailure::Forbidden) }
+    }
+}
+
+impl Opened {
+    /// The other projects in which the member may change checks, the `chosen` one marked.
+    pub fn other_projects(&self, chosen: Option<Uuid>) -> Vec<ProjectLink> {
+        let others = self.memberships.iter().filter(|one| one.role.may_change());
+        let others = others.map(|one| &one.project).filter(|one| one.id != self.membership.project.id);
+        let link = |one: &accounts::Project| ProjectLink {
+            uuid: one.uuid,
+            name: one.name.clone(),
+            is_current: Some(one.uuid) == chosen,
+        };
+        others.map(link).collect()
     }
 }
 

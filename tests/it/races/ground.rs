@@ -96,6 +96,15 @@ api_per_day = "none"
 [limits]
 invitations_per_minute = "none"
 invitations_per_day = "none"
+second_factor_per_minute = "none"
+second_factor_per_day = "none"
+second_factor_user_per_day = "none"
+recovery_codes_per_minute = "none"
+recovery_codes_per_day = "none"
+sign_ups_per_minute = "none"
+sign_in_per_minute = "none"
+sign_in_address_per_minute = "none"
+sign_in_email_per_minute = "none"
 "#;
 
 /// Servers on one database, an owner with a key, and a way into the database.

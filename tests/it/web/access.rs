@@ -29,6 +29,8 @@ const TABLE: &[Line] = &[
     ("GET", "/", &[], [303; 6]),
     ("GET", "/sign-in", &[], [303, 303, 303, 303, 303, 200]),
     ("POST", "/sign-in", &[("email", "x")], [422; 6]),
+    ("GET", "/sign-in/code", &[], [303; 6]),
+    ("POST", "/sign-in/code", &[("code", "123456")], [303; 6]),
     ("GET", "/sign-in/{token}", &[], [410; 6]),
     ("POST", "/sign-in/{token}", &[], [410; 6]),
     ("GET", "/sign-up", &[], [200; 6]),
@@ -38,6 +40,15 @@ const TABLE: &[Line] = &[
     ("POST", "/sign-out", &[], [303; 6]),
     ("GET", "/account", &[], [200, 200, 200, 200, 200, 303]),
     ("POST", "/account/password", &[("new", "short")], [422, 422, 422, 422, 422, 303]),
+    ("POST", "/account/email", &[("email", "x")], [422, 422, 422, 422, 422, 303]),
+    ("GET", "/account/email/{token}", &[], [410, 410, 410, 410, 410, 303]),
+    ("POST", "/account/email/{token}", &[], [410, 410, 410, 410, 410, 303]),
+    ("GET", "/account/second-factor", &[], [200, 200, 200, 200, 200, 303]),
+    ("POST", "/account/second-factor", &[], [303; 6]),
+    ("POST", "/account/second-factor/codes", &[], [303; 6]),
+    ("POST", "/account/second-factor/off", &[], [303; 6]),
+    ("POST", "/account/export", &[], [200, 200, 200, 200, 200, 303]),
+    ("GET", "/account/delete", &[], [200, 200, 200, 200, 200, 303]),
     ("POST", "/account/zone", &[("zone", "Nowhere")], [422, 422, 422, 422, 422, 303]),
     ("POST", "/account/sessions/{session}/end", &[], [404, 404, 404, 404, 404, 303]),
     ("POST", "/account/sessions/end-others", &[], [303; 6]),
@@ -92,16 +103,21 @@ const TABLE: &[Line] = &[
     ("GET", "/checks/{check}/log/{n}/body", &[], [200, 200, 200, 200, 404, 303]),
     ("GET", "/checks/{check}/edit", &[], [200, 200, 200, 403, 404, 303]),
     ("POST", "/checks/{check}/edit", &[], [422, 422, 422, 403, 404, 303]),
+    ("GET", "/checks/{check}/move", &[], [200, 200, 200, 403, 404, 303]),
+    ("POST", "/checks/{check}/move", &[], [422, 422, 422, 403, 404, 303]),
     ("POST", "/checks/{check}/delete", &[], [303, 303, 303, 403, 404, 303]),
     ("GET", "/docs", &[], [200; 6]),
     ("GET", "/docs/{page}", &[], [200; 6]),
     ("GET", "/static/{file}", &[], [404; 6]),
     ("GET", "/mail/{verb}/{token}", &[], [404; 6]),
     ("POST", "/mail/{verb}/{token}", &[], [404; 6]),
+    // The owner's account runs the instance.
+    ("POST", "/account/delete", &[], [400, 200, 200, 200, 200, 303]),
 ];
 
 /// Routes after which the cast's project is not what it was; each is asked in a world of its own.
-const ENDINGS: [&str; 2] = ["/projects/{project}/settings/delete", "/projects/{project}/team/leave"];
+const ENDINGS: [&str; 3] =
+    ["/projects/{project}/settings/delete", "/projects/{project}/team/leave", "/account/delete"];
 
 /// Method and route of every `.route(..)` of the pages.
 fn routes() -> BTreeSet<(String, String)> {

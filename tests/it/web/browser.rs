@@ -20,6 +20,11 @@ impl Browser {
         Self { client: world.client.without_key(), jar: Arc::default() }
     }
 
+    /// The same at the server that a client speaks to.
+    pub fn at(client: &Client) -> Self {
+        Self { client: client.without_key(), jar: Arc::default() }
+    }
+
     /// A browser in which the reader of a fresh sign-in link is signed in.
     pub async fn signed_in(world: &World, email: &str) -> Self {
         Self::signed_in_at(&world.app, &world.client, email).await

@@ -8,7 +8,7 @@ use crate::support::{Engine, World, on_both};
 
 const OWNER: &str = "owner@example.org";
 
-async fn set_password(world: &World, email: &str, password: &str) {
+pub async fn set_password(world: &World, email: &str, password: &str) {
     let hash = password::hash(password).expect("it can be hashed");
     let mut tx = world.app.db.begin_write().await.expect("a write");
     let user =

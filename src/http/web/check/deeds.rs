@@ -24,7 +24,7 @@ pub async fn pause(
     let now = app.clock.now();
     db::write!(app.db, |tx| {
         let (_, check) = posted.visitor.open_check(tx, check, Need::Change, now).await?;
-        pausing::pause(tx, check.id, now).await?;
+        pausing::pause(tx, check.id, now).await?.0.stayed(&check)?;
         Ok::<_, WebFailure>(())
     })?;
     Ok(to(&format!("/checks/{check}")))
@@ -38,7 +38,7 @@ pub async fn resume(
     let now = app.clock.now();
     db::write!(app.db, |tx| {
         let (_, check) = posted.visitor.open_check(tx, check, Need::Change, now).await?;
-        pausing::resume(tx, check.id, now).await?;
+        pausing::resume(tx, check.id, now).await?.0.stayed(&check)?;
         Ok::<_, WebFailure>(())
     })?;
     Ok(to(&format!("/checks/{check}")))

@@ -4,6 +4,7 @@ mod body;
 mod deeds;
 mod hints;
 mod log;
+pub mod moving;
 mod output;
 mod plot;
 mod verdict;
@@ -341,6 +342,9 @@ fn told_row(told: Told, wall: &Wall) -> ToldRow {
             "The month's alerts are used up. It is sent when the month turns over, if it is still true."
                 .to_owned(),
         ),
+        DeliveryState::Superseded if told.outcome == alerts::moves::REASON => {
+            ("is-rest", Mark::Dot, "Not sent", told.outcome.clone())
+        }
         DeliveryState::Superseded => {
             ("is-rest", Mark::Dot, "Not needed", "The state changed back before it was sent.".to_owned())
         }

@@ -14,7 +14,7 @@ use crate::http::web::fields::Fields;
 use crate::http::web::visitor::{Need, Posted};
 use crate::http::web::{WebFailure, to};
 use crate::time::Time;
-use crate::{pause, removal};
+use crate::{moving, pause, removal};
 
 /// Tags of one check together, in characters.
 const TAGS_CHARS: usize = 500;
@@ -26,6 +26,8 @@ enum Deed {
     Delete,
     Tag(String),
     Untag(String),
+    /// To another project.
+    Move(Uuid),
 }
 
 impl Deed {
@@ -37,6 +39,7 @@ impl Deed {
             "delete" => Some(Self::Delete),
             "tag" => tag().map(Self::Tag),
             "untag" => tag().map(Self::Untag),
+            "move" => fields.get("project").parse().ok().map(Self::Move),
             _ => None,
         }
     }
@@ -62,13 +65,19 @@ pub async fn change(
         // Several rows are locked in the order of their ids, whatever order they were ticked in.
         ticked.sort_by_key(|check| check.id);
         ticked.dedup_by_key(|check| check.id);
-        for check in &ticked {
-            carry_out(tx, &deed, check, now).await?;
+        if let Deed::Move(target) = &deed {
+            let target = visitor.open(tx, *target, Need::Change, now).await?.membership.project;
+            moving::move_checks(tx, &app.settings.plans, &ticked, &target, now).await?;
+        } else {
+            for check in &ticked {
+                carry_out(tx, &deed, check, now).await?;
+            }
         }
         Ok::<_, WebFailure>(())
     })?;
     Ok(match deed {
         Deed::Delete if !uuids.is_empty() => to(&format!("{list}?deleted={}", now.0)),
+        Deed::Move(target) => to(&format!("/projects/{target}")),
         _ => to(&list),
     })
 }
@@ -76,11 +85,12 @@ pub async fn change(
 /// What somebody else did meanwhile is no failure.
 async fn carry_out(tx: &mut WriteTx, deed: &Deed, check: &Check, now: Time) -> Result<()> {
     let done = match deed {
-        Deed::Pause => pause::pause(tx, check.id, now).await.map(drop),
-        Deed::Resume => pause::resume(tx, check.id, now).await.map(drop),
+        Deed::Pause => pause::pause(tx, check.id, now).await.and_then(|(live, _)| live.stayed(check)),
+        Deed::Resume => pause::resume(tx, check.id, now).await.and_then(|(live, _)| live.stayed(check)),
         Deed::Delete => removal::delete_check(tx, check, now).await,
         Deed::Tag(tag) => retag(tx, check, |tags| tags.push(tag.clone())).await,
         Deed::Untag(tag) => retag(tx, check, |tags| tags.retain(|one| one != tag)).await,
+        Deed::Move(_) => Ok(()),
     };
     match done {
         Err(Error::NotFound) if !matches!(deed, Deed::Delete) => Ok(()),
@@ -107,7 +117,7 @@ async fn retag(tx: &mut WriteTx, check: &Check, change: impl FnOnce(&mut Vec<Str
         settings.tags = tags;
         Ok(())
     });
-    edited.await.map(drop)
+    edited.await.and_then(|live| live.stayed(check))
 }
 
 pub async fn restore(

@@ -19,7 +19,7 @@ use row::Row;
 
 use super::live::Standing;
 use super::mark::Mark;
-use super::shell::Shell;
+use super::shell::{ProjectLink, Shell};
 use super::shown::Shown;
 use super::visitor::{Need, Visitor};
 use super::when::{Wall, counted};
@@ -45,6 +45,8 @@ struct Checks {
     standing: Standing,
     gap: Option<(String, String)>,
     undo: Option<i64>,
+    /// Projects that ticked checks can be moved to.
+    targets: Vec<ProjectLink>,
     /// What makes the first check by one ping.
     first_line: Option<String>,
 }
@@ -109,6 +111,7 @@ pub async fn show(
             .filter(|one| one.number > 0 || Some(one.shown) == filter.status())
             .collect(),
         all,
+        targets: opened.other_projects(None),
         undo: filter.deleted.as_deref().and_then(|at| undoable(at, now)),
         filter,
         rows,
