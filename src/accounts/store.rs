@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{AccountRow, ApiKey, Instance, Membership, Project, Role, User, month, projects};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
-use crate::time::{CLOCK_SLACK, Time};
+use crate::time::{CLOCK_SLACK, Span, Time};
 
 statements! {
     /// Makes the instance's row once. Zero rows: another process did.
@@ -110,11 +110,16 @@ statements! {
     CREATE_KEY =
         "INSERT INTO api_keys (uuid, project_id, name, readonly, digest, hint, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    /// Which key it is, and the plan that limits it.
+    /// Which key it is, when it was last seen in use, and the plan that limits it.
     FIND_KEY_PLAN =
-        "SELECT api_keys.id AS id, accounts.plan AS plan FROM api_keys \
+        "SELECT api_keys.id AS id, api_keys.last_used_at AS last_used_at, accounts.plan AS plan FROM api_keys \
          JOIN projects ON projects.id = api_keys.project_id JOIN accounts ON accounts.id = projects.account_id \
          WHERE api_keys.digest = $1 AND projects.deleted_at IS NULL";
+    /// Notes a key's use, unless the last that was noted lies between `$3` and `$4`. Zero rows: it does, or the key
+    /// was revoked.
+    USE_KEY =
+        "UPDATE api_keys SET last_used_at = $2 \
+         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3 OR last_used_at > $4)";
     LIST_KEYS =
         "SELECT id, uuid, name, readonly, hint, created_at, last_used_at FROM api_keys \
          WHERE project_id = $1 ORDER BY id";
@@ -132,6 +137,7 @@ statements! {
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct KeyPlan {
     pub id: i64,
+    pub last_used_at: Option<Time>,
     /// The plan's name.
     pub plan: String,
 }
@@ -426,6 +432,12 @@ pub async fn set_zone(tx: &mut WriteTx, user_id: i64, zone: &str) -> Result<()> 
 /// The key with this digest and the name of its account's plan.
 pub async fn find_key_plan(tx: &mut ReadTx, digest: &[u8]) -> Result<Option<KeyPlan>> {
     Ok(tx.query(FIND_KEY_PLAN).bind(digest.to_vec()).maybe().await?)
+}
+
+/// Whether the use was noted: see [`USE_KEY`].
+pub async fn use_key(tx: &mut WriteTx, id: i64, now: Time, step: Span) -> Result<bool> {
+    let change = tx.change(USE_KEY).bind(id).bind(now).bind(now - step).bind(now + CLOCK_SLACK);
+    Ok(change.count().await? == 1)
 }
 
 pub async fn list_keys(tx: &mut ReadTx, project_id: i64) -> Result<Vec<NamedKey>> {

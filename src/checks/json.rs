@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use sha1::{Digest, Sha1};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Check, Kind, Status};
@@ -26,7 +27,8 @@ pub enum Access {
 }
 
 /// The shape; keys in the contract's order.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Check)]
 pub struct CheckJson {
     name: String,
     slug: String,
@@ -34,7 +36,8 @@ pub struct CheckJson {
     desc: String,
     grace: i64,
     n_pings: i64,
-    status: &'static str,
+    #[schema(inline)]
+    status: Shown,
     started: bool,
     last_ping: Option<String>,
     next_ping: Option<String>,
@@ -58,7 +61,8 @@ pub struct CheckJson {
     schedule: Schedule,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// A key that may write sees the first form, one that may only read the second.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum Identity {
     Full {
@@ -74,11 +78,25 @@ enum Identity {
     },
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// A period in seconds, or an expression in a time zone.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum Schedule {
     Simple { timeout: i64 },
     Expression { schedule: String, tz: String },
+}
+
+/// The status that is shown: the stored one, `grace` while a success is late, and in version 1 `started` while a run
+/// may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Shown {
+    New,
+    Up,
+    Grace,
+    Down,
+    Paused,
+    Started,
 }
 
 /// The key under which read-only access names a check: SHA-1 over the first half of its uuid.
@@ -87,9 +105,26 @@ pub fn unique_key(uuid: Uuid) -> String {
     Sha1::digest(half.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The status that is shown: the stored one, or `grace` while a success is late.
-pub fn shown_status(check: &Check, now: Time) -> &'static str {
-    if check.is_late(now) { "grace" } else { check.state.status.word() }
+impl Access {
+    /// The full shape of a check with these channels.
+    pub fn full(channels: impl IntoIterator<Item = Uuid>) -> Self {
+        let mut channels: Vec<String> = channels.into_iter().map(|channel| channel.to_string()).collect();
+        channels.sort();
+        Self::Full { channels: channels.join(",") }
+    }
+}
+
+impl Shown {
+    fn of(check: &Check, version: u8, now: Time) -> Self {
+        match check.state.status {
+            _ if version == 1 && check.is_within_run(now) => Self::Started,
+            _ if check.is_late(now) => Self::Grace,
+            Status::New => Self::New,
+            Status::Up => Self::Up,
+            Status::Down => Self::Down,
+            Status::Paused => Self::Paused,
+        }
+    }
 }
 
 impl CheckJson {
@@ -107,11 +142,7 @@ impl CheckJson {
             desc: settings.description.clone(),
             grace: settings.grace_ms.as_seconds(),
             n_pings: state.n_pings,
-            status: if version == 1 && check.is_within_run(now) {
-                "started"
-            } else {
-                shown_status(check, now)
-            },
+            status: Shown::of(check, version, now),
             started,
             last_ping: state.last_ping_at.map(Time::iso_seconds),
             next_ping: next_ping(check).map(Time::iso_seconds),

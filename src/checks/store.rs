@@ -22,6 +22,14 @@ macro_rules! columns {
 
 pub(super) use columns;
 
+/// A flip's columns but its id.
+macro_rules! flip_columns {
+    () => {
+        "check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, started_at, \
+         last_success_at, blind_ms"
+    };
+}
+
 /// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
 macro_rules! state_set {
     () => {
@@ -83,6 +91,8 @@ statements! {
     LOCK_FOR_EDIT_AT = concat!("UPDATE checks SET rev = rev + 1 WHERE id = $1 AND rev = $2 AND deleted_at IS NULL RETURNING ", columns!());
     /// Locks the row without changing it, after an optimistic decision was outdated. Zero rows: gone.
     LOCK_CHECK = concat!("UPDATE checks SET seq = seq WHERE id = $1 AND deleted_at IS NULL RETURNING ", columns!());
+    /// The same at the revision that the caller knows. Zero rows: somebody edited meanwhile, or the check is gone.
+    LOCK_CHECK_AT = "UPDATE checks SET seq = seq WHERE id = $1 AND rev = $2 AND deleted_at IS NULL";
     /// Writes the settings of a row that this transaction locked.
     WRITE_SETTINGS =
         "UPDATE checks SET name = $2, slug = $3, tags = $4, description = $5, kind = $6, period_ms = $7, \
@@ -153,25 +163,17 @@ statements! {
     EXPIRE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2 AND started_at = $3";
     /// Keeps the counter with the rows; the run was redeemed by the same transaction.
     FORGET_RUN = "UPDATE checks SET open_runs = open_runs - 1, seq = seq + 1 WHERE id = $1";
-    CREATE_FLIP =
-        "INSERT INTO flips (check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, \
-         expected_at, started_at, last_success_at, blind_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
-         RETURNING id";
-    FIND_FLIP =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE id = $1";
-    LIST_FLIPS =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2";
+    CREATE_FLIP = concat!(
+        "INSERT INTO flips (", flip_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id");
+    FIND_FLIP = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE id = $1");
+    LIST_FLIPS = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2");
     /// Flips of a check from an instant until before another, newest first.
-    LIST_FLIPS_BETWEEN =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND flipped_at >= $2 \
-         AND flipped_at < $3 ORDER BY id DESC";
+    LIST_FLIPS_BETWEEN = concat!(
+        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND flipped_at >= $2 AND flipped_at < $3 \
+         ORDER BY id DESC");
     /// The flip before one, for how long its status had lasted.
-    FIND_FLIP_BEFORE =
-        "SELECT id, check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, \
-         started_at, last_success_at, blind_ms FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1";
+    FIND_FLIP_BEFORE = concat!(
+        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1");
 }
 
 /// An open run.
@@ -318,6 +320,11 @@ pub async fn lock_for_edit(tx: &mut WriteTx, id: i64, rev: Option<i64>) -> Resul
 
 pub async fn lock(tx: &mut WriteTx, id: i64) -> Result<Option<Check>> {
     Ok(tx.change(LOCK_CHECK).bind(id).maybe().await?)
+}
+
+/// Whether the check is still at that revision; it is locked then: see [`LOCK_CHECK_AT`].
+pub async fn lock_at(tx: &mut WriteTx, id: i64, rev: i64) -> Result<bool> {
+    Ok(tx.change(LOCK_CHECK_AT).bind(id).bind(rev).count().await? == 1)
 }
 
 pub async fn write_settings(tx: &mut WriteTx, id: i64, settings: &Settings) -> Result<()> {

@@ -1,9 +1,31 @@
-//! For tests: what the engines really hold. Not used by the program.
+//! For tests: what the engines really hold, and how much they are asked. Not used by the program.
+
+use std::cell::Cell;
+use std::future::Future;
 
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use std::str::FromStr;
 
 use super::{Db, Engine, Statement, rows};
+
+tokio::task_local! {
+    static STATEMENTS: Cell<u64>;
+}
+
+/// Runs `work` in this task and counts the statements that it asks any database.
+pub async fn count_statements<T>(work: impl Future<Output = T>) -> (T, u64) {
+    let counting = async {
+        let out = work.await;
+        (out, STATEMENTS.with(Cell::get))
+    };
+    STATEMENTS.scope(Cell::new(0), counting).await
+}
+
+/// Counts a statement where somebody wants to know.
+pub(super) fn note_statement() {
+    // Outside of a count there is nobody who does.
+    let _ = STATEMENTS.try_with(|count| count.set(count.get() + 1));
+}
 
 #[derive(sqlx::FromRow)]
 struct Column {

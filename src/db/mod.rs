@@ -18,7 +18,7 @@ mod text;
 
 pub use classify::{Fault, fault, is_taken};
 pub use foreign::{Foreign, ForeignError, ForeignRow};
-pub use inspect::{create_schema, pretend_newer};
+pub use inspect::{count_statements, create_schema, pretend_newer};
 pub use news::{Changed, News, Watch};
 pub use open::{OpenError, Url};
 pub use rows::Value;

@@ -78,7 +78,8 @@ impl WriteTx {
         run(&mut self.tx.0, statement, rows, "").await
     }
 
-    /// A query whose rows nobody else can write until this transaction ends, locked in the query's order.
+    /// A query whose rows nobody else can write until this transaction ends, locked in the order of their first
+    /// column. They come in no order: SQLite, which locks nothing, would only sort them for it.
     ///
     /// # Errors
     /// The engine's, or a row that does not fit `R`.
@@ -87,7 +88,7 @@ impl WriteTx {
         statement: &'static Statement,
         rows: &[[Value; N]],
     ) -> sqlx::Result<Vec<R>> {
-        run(&mut self.tx.0, statement, rows, super::statement::LOCKING).await
+        run(&mut self.tx.0, statement, rows, LOCKING).await
     }
 }
 
@@ -198,4 +199,6 @@ fn postgres_arguments<const N: usize>(text: &Text<'_>, rows: &[[Value; N]]) -> P
     arguments
 }
 
+/// What makes PostgreSQL lock the rows that a query gives, one after the other.
+const LOCKING: &str = " ORDER BY 1 FOR NO KEY UPDATE";
 const ENCODES: &str = "the values bound here encode without fail";

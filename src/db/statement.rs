@@ -6,7 +6,7 @@ use sqlx::{
     Arguments, AssertSqlSafe, Encode, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, Transaction, Type,
 };
 
-use super::Conn;
+use super::{Conn, inspect};
 
 /// One SQL text with its name; made only by [`statements!`], so that the test that prepares them all on both
 /// engines cannot miss one.
@@ -27,9 +27,6 @@ macro_rules! statements {
     };
 }
 pub(crate) use statements;
-
-/// What makes a PostgreSQL query lock the rows it gives.
-pub(super) const LOCKING: &str = " FOR NO KEY UPDATE";
 
 /// A value that both engines take as a parameter.
 pub trait Bind:
@@ -52,6 +49,7 @@ enum Bound<'c> {
 
 impl<'c> Bound<'c> {
     fn on(conn: &'c mut Conn) -> Self {
+        inspect::note_statement();
         match conn {
             Conn::Sqlite(tx) => Self::Sqlite(tx, SqliteArguments::default()),
             Conn::Postgres(tx) => Self::Postgres(tx, PgArguments::default()),
@@ -150,7 +148,9 @@ impl<'c> Query<'c> {
     pub(super) fn locking(conn: &'c mut Conn, statement: &'static Statement) -> Self {
         let text = match conn {
             Conn::Sqlite(_) => statement.text.into_sql_str(),
-            Conn::Postgres(_) => AssertSqlSafe(format!("{}{LOCKING}", statement.text)).into_sql_str(),
+            Conn::Postgres(_) => {
+                AssertSqlSafe(format!("{} FOR NO KEY UPDATE", statement.text)).into_sql_str()
+            }
         };
         Self { text, bound: Bound::on(conn) }
     }

@@ -1,4 +1,4 @@
-//! Enums that are stored as words: readable in the database, typed in the code.
+//! Enums that are stored as words: readable in the database, typed in the code, described in the API.
 
 /// Defines an enum whose variants are stored as the given words, on both engines; an unknown word in the
 /// database is an error of the row.
@@ -19,6 +19,23 @@ macro_rules! text_enum {
                 match word { $($word => Some(Self::$variant),)+ _ => None }
             }
         }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.word())
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                let words = utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .enum_values(Some([$($word),+]));
+                words.into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
 
         impl<DB: sqlx::Database> sqlx::Type<DB> for $name where str: sqlx::Type<DB> {
             fn type_info() -> DB::TypeInfo {

@@ -14,9 +14,10 @@ use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, StatusCode, hea
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{reply, web};
-use crate::accounts;
+use crate::accounts::{self, store::KeyPlan};
 use crate::app::App;
 use crate::caller;
 use crate::config::{LIMITS, Plan};
@@ -24,11 +25,14 @@ use crate::db;
 use crate::error::Result;
 
 use crate::rate::{Chain, Refusal, Standing, Verdict};
-use crate::time::Time;
+use crate::time::{CLOCK_SLACK, Span, Time};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// How exactly the last use of a key is known.
+const USE_STEP: Span = Span::minutes(1);
 
 /// How asking for the use of an API key ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +67,26 @@ pub async fn api_key(app: &App, from: IpAddr, key: &str) -> Result<Asked> {
     };
     let chain = app.rates.api(found.id, &app.settings.plans.of(&found.plan), from);
     Ok(match chain.spend(&app.db, now).await? {
-        Verdict::Accepted(standing) => Asked::Known(standing),
+        Verdict::Accepted(standing) => {
+            note_use(app, &found, now).await;
+            Asked::Known(standing)
+        }
         Verdict::Refused(refusal) => Asked::Refused(refusal),
     })
+}
+
+/// Notes that a key was used, at most once in [`USE_STEP`], in a transaction of its own. It is for people to read, so
+/// that a call goes on where it fails.
+async fn note_use(app: &App, key: &KeyPlan, now: Time) {
+    let is_noted = |at: Time| now - USE_STEP < at && at <= now + CLOCK_SLACK;
+    if key.last_used_at.is_some_and(is_noted) {
+        return;
+    }
+    let noted: Result<bool> =
+        db::write!(app.db, |tx| accounts::store::use_key(tx, key.id, now, USE_STEP).await);
+    if let Err(error) = noted {
+        tracing::warn!(%error, "the use of a key could not be noted");
+    }
 }
 
 /// Asks a chain that stands before a ping; the answer, if it may not go on.
@@ -83,10 +104,15 @@ pub async fn ping(app: &App, chain: &Chain) -> Option<Response> {
     }
 }
 
-#[derive(Serialize)]
-struct Body {
+/// What a program that was refused reads.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Limited)]
+pub struct Body {
+    /// Always `rate_limited`.
     error: &'static str,
+    /// The limit's name.
     scope: &'static str,
+    /// Seconds to wait.
     retry_after: i64,
 }
 

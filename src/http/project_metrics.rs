@@ -77,8 +77,7 @@ async fn scrape(app: &App, from: IpAddr, project: &str, key: &str) -> Response {
     });
     match found {
         Ok(Some(checks)) => {
-            ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text(&checks, app.clock.now()))
-                .into_response()
+            ([(header::CONTENT_TYPE, "text/plain")], text(&checks, app.clock.now())).into_response()
         }
         Ok(None) => StatusCode::FORBIDDEN.into_response(),
         Err(error) => reply::failure(&error),

@@ -28,6 +28,7 @@ export function pages({ owner }, uuids) {
     '/': null,
     '/static/{file}': null,
     '/checks/{check}/log/{n}/body': null,
+    '/docs/api': { guest: ['/docs/api'] },
     '/sign-in': { guest: ['/sign-in', '/sign-in?next=%2Faccount'] },
     '/sign-in/{token}': { guest: ['/sign-in/used'], status: 410 },
     '/sign-up': { guest: ['/sign-up'] },

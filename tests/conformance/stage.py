@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Starts a Flatline for each engine with what the suite expects, runs the suite against it, stops it again.
+"""Starts a Flatline for each engine with what the suite expects, tries it, and stops it again.
 
-Arguments go to pytest. Reads FLATLINE_TEST_POSTGRES_URL (set by tests/run) and FLATLINE_TEST_BINARY, the program.
+stage.py suite ARGUMENT ..        the suite; arguments go to pytest
+stage.py description ARGUMENT ..  schemathesis: whatever the API answers, its description has to promise, and no 5xx
+
+Reads FLATLINE_TEST_POSTGRES_URL (set by tests/run) and FLATLINE_TEST_BINARY, the program.
 """
 
 import http.server
@@ -61,6 +64,25 @@ class Sink(http.server.BaseHTTPRequestHandler):
         pass
 
 
+# What a description can be held to: what comes back. What has to be refused is the suite's to say.
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,ignored_auth,use_after_free"
+)
+
+
+def suite(_base, _key, arguments):
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+
+
+def description(base, key, arguments):
+    tool = pathlib.Path(sys.executable).with_name("st")
+    options = ["--checks", CHECKS, "--header", f"X-Api-Key: {key}"]
+    # Tools between people and servers take none, and the reference's clients send none.
+    options += ["--generation-allow-x00", "false", "--warnings", "off", "--no-color"]
+    return [tool, "run", f"{base}/api/v3/openapi.json", *options, *arguments]
+
+
 def call(base, key, method, path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{base}/api/v3/{path}", data, {"X-Api-Key": key}, method=method)
@@ -101,7 +123,7 @@ def wait_until_ready(base, server):
     sys.exit("the server did not start")
 
 
-def run(engine, database_url, arguments):
+def run(trial, engine, database_url, arguments):
     folder = WORK / engine
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -147,8 +169,8 @@ def run(engine, database_url, arguments):
             "EMAIL_DOMAIN": "ping.test",
             "HOOK_LOG": Sink.log,
         }
-        print(f"conformance on {engine}", flush=True)
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        print(f"{trial.__name__} on {engine}", flush=True)
+        command = trial(base, main["api_key"], arguments)
         return subprocess.run(command, cwd=HERE, env=os.environ | keys).returncode
     finally:
         server.terminate()
@@ -166,9 +188,10 @@ def postgres_database():
 
 
 def main():
-    arguments = sys.argv[1:]
-    codes = [run("sqlite", None, arguments)]
-    codes.append(run("postgres", postgres_database(), arguments))
+    trial = {"suite": suite, "description": description}[sys.argv[1]]
+    arguments = sys.argv[2:]
+    codes = [run(trial, "sqlite", None, arguments)]
+    codes.append(run(trial, "postgres", postgres_database(), arguments))
     sys.exit(max(codes))
 
 

@@ -3,6 +3,7 @@
 //! `tests/run` starts what they need; `tests/run --with cargo test NAME` runs a few of them by hand.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test ends where it is surprised")]
 
+mod api;
 mod clock;
 mod commands;
 mod crash;

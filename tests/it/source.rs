@@ -3,6 +3,7 @@
 //! Rust is read as tokens, as the compiler's lexer sees them: a rule is never fooled by a comment or a string, and
 //! looks into macro calls too. Nothing here knows a rule; `layering` and `house` do.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,31 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.expect("a readable folder").path())
         .filter(|path| path.file_name().is_none_or(|name| !NOT_OURS.iter().any(|not| name == *not)))
         .collect()
+}
+
+/// Method and path of every `.route(..)` under a folder, methods in capitals.
+pub fn routes(folder: &str) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for file in files(folder, &[".rs"]) {
+        let words = file.words();
+        let starts = words.windows(3).enumerate().filter(|(_, words)| words[..] == [".", "route", "("]);
+        for (at, _) in starts {
+            let path = words[at + 3].trim_matches('"');
+            let mut depth = 1;
+            let inside = words[at + 3..].windows(2).take_while(|words| {
+                depth += match words[0].as_str() {
+                    "(" => 1,
+                    ")" => -1,
+                    _ => 0,
+                };
+                depth > 0
+            });
+            let is_method = |word: &str| ["get", "post", "put", "delete", "patch", "any"].contains(&word);
+            let methods = inside.filter(|words| words[1] == "(" && is_method(&words[0]));
+            found.extend(methods.map(|words| (words[0].to_uppercase(), path.to_owned())));
+        }
+    }
+    found
 }
 
 /// The tokens of a stream one by one, brackets and literals as they are written, `::` as one word.

@@ -11,10 +11,10 @@ use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
 statements! {
-    /// The checks that a group of pings is about, in the order in which everybody locks them.
+    /// The checks that a group of pings is about, to be locked by id, as everybody locks them.
     FIND_CHECKS = concat!(
         "SELECT ", columns!(), " FROM checks WHERE uuid IN (SELECT column1 FROM {rows UUID} AS asked) \
-         AND deleted_at IS NULL ORDER BY id");
+         AND deleted_at IS NULL");
     /// Checks of which a success by HTTP, however sent and whatever it holds, can only be a repeat; for a refusal that needs
     /// no more than a read. It never makes an acceptance: what is not in it is decided by the guarded write.
     LIST_REPEATABLE =

@@ -7,9 +7,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
-use super::ApiFailure;
+use super::{ApiFailure, named};
 use crate::accounts::{self, Project};
 use crate::app::App;
+use crate::checks::Check;
 use crate::db::ReadTx;
 use crate::http::body;
 use crate::http::limits::{self, Asked, Note};
@@ -106,5 +107,19 @@ impl Caller {
         let project =
             accounts::store::find_project(tx, found.project_id).await?.ok_or(ApiFailure::WrongKey)?;
         Ok(Opened { project, readonly: found.readonly })
+    }
+    /// Looks the key up and then the check that a path names, in that order.
+    ///
+    /// # Errors
+    /// As for [`Caller::open`] and [`named::find`].
+    pub async fn open_check(
+        &self,
+        tx: &mut ReadTx,
+        need: Need,
+        path: &str,
+    ) -> Result<(Opened, Check), ApiFailure> {
+        let opened = self.open(tx, need).await?;
+        let check = named::find(tx, &opened, path).await?;
+        Ok((opened, check))
     }
 }

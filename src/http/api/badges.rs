@@ -5,22 +5,25 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::answers::{Broken, Keyed};
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::badges::{self, ALL, States};
 use crate::checks;
 use crate::db;
 
-#[derive(Serialize)]
-struct BadgeList {
+#[derive(Serialize, ToSchema)]
+pub struct BadgeList {
+    /// By tag; `*` is the whole project.
     badges: BTreeMap<String, BadgeUrls>,
 }
 
-#[derive(Serialize)]
+/// Where the badges are; those that end in 3 tell late apart from up.
+#[derive(Serialize, ToSchema)]
 struct BadgeUrls {
     svg: String,
     svg3: String,
@@ -30,7 +33,11 @@ struct BadgeUrls {
     shields3: String,
 }
 
-pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, ApiFailure> {
+/// List the addresses of badges
+#[utoipa::path(get, path = "/badges/", operation_id = "list_badges", tag = "badges",
+    security(("key" = []), ("readonly_key" = [])),
+    responses((status = 200, description = "The addresses", body = BadgeList), Keyed, Broken))]
+pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<BadgeList>, ApiFailure> {
     let found: Result<(Uuid, BTreeSet<String>), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Read).await?;
         let checks = checks::store::list(tx, opened.project.id).await?;
@@ -40,7 +47,7 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Respons
     let (badge_key, tags) = found?;
     let all = std::iter::once(ALL.to_owned()).chain(tags);
     let badges = all.map(|tag| (tag.clone(), urls(&app, badge_key, &tag))).collect();
-    Ok(Json(BadgeList { badges }).into_response())
+    Ok(Json(BadgeList { badges }))
 }
 
 fn urls(app: &App, badge_key: Uuid, tag: &str) -> BadgeUrls {

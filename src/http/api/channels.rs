@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::access::Opened;
-use super::{ApiFailure, Caller, Need};
+use super::answers::{Broken, Keyed, OfOne, Posted};
+use super::{ApiFailure, Caller, Need, fields};
 use crate::accounts;
 use crate::alerts::send::{Kind, Outcome, Told};
 use crate::alerts::setup::{self, Judged, Wish, Written};
@@ -22,12 +23,13 @@ use crate::db::{self, ReadTx};
 use crate::rate::{Chain, Verdict};
 use crate::time::Time;
 
-#[derive(Serialize)]
-struct ChannelList {
+#[derive(Serialize, ToSchema)]
+pub struct ChannelList {
     channels: Vec<Listed>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListedChannel)]
 struct Listed {
     id: Uuid,
     name: String,
@@ -35,12 +37,17 @@ struct Listed {
 }
 
 /// One channel, with its settings.
-#[derive(Serialize)]
-struct ChannelJson {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Channel)]
+pub struct ChannelJson {
     #[serde(flatten)]
     listed: Listed,
+    /// What its kind needs.
+    #[schema(value_type = Object)]
     config: Value,
+    /// Whether it is told of checks that go down.
     down: bool,
+    /// Whether it is told of checks that come back up.
     up: bool,
     /// Whether its owner agreed to get alerts.
     verified: bool,
@@ -50,10 +57,49 @@ struct ChannelJson {
     last_error: String,
 }
 
-#[derive(Serialize)]
-struct Tested {
-    result: &'static str,
+/// What came of a test.
+#[derive(Serialize, ToSchema)]
+pub struct Tested {
+    #[schema(inline)]
+    result: TestResult,
+    /// What the other side said, or why nothing was sent.
     answer: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum TestResult {
+    Sent,
+    Failed,
+}
+
+/// What a posted channel asks for. What is left out stays as it is in a channel that exists; a new one needs `kind`
+/// and `config`.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ChannelFields)]
+struct Fields {
+    /// `email` or `webhook`.
+    #[schema(nullable = false)]
+    kind: Option<String>,
+    #[schema(nullable = false, max_length = 100)]
+    name: Option<String>,
+    /// What its kind needs: `{"address": ".."}` for `email`; `{"down": {"method", "url", "headers", "body"}, "up": ..}`
+    /// for `webhook`.
+    #[schema(nullable = false, value_type = Object)]
+    config: Option<Value>,
+    #[schema(nullable = false)]
+    down: Option<bool>,
+    #[schema(nullable = false)]
+    up: Option<bool>,
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "described here, read by the handlers")]
+struct ByUuid {
+    /// The channel's uuid.
+    #[param(format = "uuid")]
+    channel: String,
 }
 
 impl From<&Channel> for Listed {
@@ -77,24 +123,31 @@ impl From<&Channel> for ChannelJson {
     }
 }
 
-pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, ApiFailure> {
+/// List the channels
+#[utoipa::path(get, path = "/channels/", operation_id = "list_channels", tag = "channels", security(("key" = [])),
+    responses((status = 200, description = "The channels", body = ChannelList), Keyed, Broken))]
+pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<ChannelList>, ApiFailure> {
     let found: Result<Vec<Channel>, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         Ok(alerts::store::list_channels(tx, opened.project.id).await?)
     });
-    Ok(Json(ChannelList { channels: found?.iter().map(Listed::from).collect() }).into_response())
+    Ok(Json(ChannelList { channels: found?.iter().map(Listed::from).collect() }))
 }
 
+/// Read a channel
+#[utoipa::path(get, path = "/channels/{channel}", operation_id = "read_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "The channel", body = ChannelJson), OfOne, Keyed, Broken))]
 pub async fn read(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<ChannelJson>, ApiFailure> {
     let found: Result<Channel, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         find(tx, &opened, &channel).await
     });
-    Ok(Json(ChannelJson::from(&found?)).into_response())
+    Ok(Json(ChannelJson::from(&found?)))
 }
 
 /// What a change of a channel is judged by.
@@ -117,12 +170,18 @@ async fn see(tx: &mut ReadTx, caller: &Caller, path: &str) -> Result<Seen, ApiFa
     Ok(Seen { uuid, opened, existing, owner: owner.map(|owner| owner.email).unwrap_or_default() })
 }
 
-/// Makes the channel of that uuid, or changes it.
+/// Make or change a channel
+///
+/// The uuid is the caller's choice.
+#[utoipa::path(put, path = "/channels/{channel}", operation_id = "write_channel", tag = "channels",
+    params(ByUuid), request_body = Fields, security(("key" = [])),
+    responses((status = 200, description = "The channel, changed", body = ChannelJson),
+        (status = 201, description = "The channel, made", body = ChannelJson), Posted, OfOne, Keyed, Broken))]
 pub async fn write(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<(StatusCode, Json<ChannelJson>), ApiFailure> {
     let now = app.clock.now();
     let seen: Result<Seen, ApiFailure> = db::read!(app.db, |tx| see(tx, &caller, &channel).await);
     let asked = judge(&caller.body, &seen?, now)?.asks;
@@ -137,10 +196,8 @@ pub async fn write(
         Ok(setup::write(tx, &seen.opened.project, judged, None, &seen.owner, now).await?)
     });
     match written? {
-        Written::Made(channel) => {
-            Ok((StatusCode::CREATED, Json(ChannelJson::from(&channel))).into_response())
-        }
-        Written::Changed(channel) => Ok(Json(ChannelJson::from(&channel)).into_response()),
+        Written::Made(channel) => Ok((StatusCode::CREATED, Json(ChannelJson::from(&channel)))),
+        Written::Changed(channel) => Ok((StatusCode::OK, Json(ChannelJson::from(&channel)))),
         Written::Outdated => Err(ApiFailure::NotFound),
     }
 }
@@ -152,26 +209,39 @@ async fn spend(app: &App, chain: &Chain) -> Result<(), ApiFailure> {
     }
 }
 
+/// Delete a channel
+///
+/// The answer is the channel as it was.
+#[utoipa::path(delete, path = "/channels/{channel}", operation_id = "delete_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Broken))]
 pub async fn delete(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<ChannelJson>, ApiFailure> {
     let deleted: Result<Channel, ApiFailure> = db::write!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
         let channel = find(tx, &opened, &channel).await?;
         setup::delete(tx, &channel).await?;
         Ok(channel)
     });
-    Ok(Json(ChannelJson::from(&deleted?)).into_response())
+    Ok(Json(ChannelJson::from(&deleted?)))
 }
 
+/// Test a channel
+///
 /// Sends a message about a made-up check, now, and tells what came of it.
+#[utoipa::path(post, path = "/channels/{channel}/test", operation_id = "test_channel", tag = "channels",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "What came of it", body = Tested), Posted, OfOne,
+        (status = 409, description = "Its owner did not agree yet", body = str, content_type = "text/plain"),
+        Keyed, Broken))]
 pub async fn test(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<Tested>, ApiFailure> {
     let now = app.clock.now();
     let found: Result<(Message, i64), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
@@ -185,10 +255,12 @@ pub async fn test(
     let (message, account_id) = found?;
     spend(&app, &app.rates.test_message(account_id)).await?;
     let (result, answer) = match app.test_channel(&message).await? {
-        Outcome::Sent { note } => ("sent", note),
-        Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => ("failed", why),
+        Outcome::Sent { note } => (TestResult::Sent, note),
+        Outcome::Retry { why, .. } | Outcome::Failed { why } | Outcome::Disable { why } => {
+            (TestResult::Failed, why)
+        }
     };
-    Ok(Json(Tested { result, answer }).into_response())
+    Ok(Json(Tested { result, answer }))
 }
 
 async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, ApiFailure> {
@@ -197,38 +269,23 @@ async fn find(tx: &mut ReadTx, opened: &Opened, path: &str) -> Result<Channel, A
     if channel.project_id == opened.project.id { Ok(channel) } else { Err(ApiFailure::Forbidden) }
 }
 
-/// Reads `kind`, `name`, `config`, `down` and `up`, and judges them; what is left out stays as it is in an existing
-/// channel.
+/// Reads a body and judges it; what is left out stays as it is in an existing channel.
 fn judge(body: &Map<String, Value>, seen: &Seen, now: Time) -> Result<Judged, ApiFailure> {
     let invalid = |sentence: &str| ApiFailure::Invalid(sentence.to_owned());
     let existing = seen.existing.as_ref();
-    let kind = match (body.get("kind"), existing) {
-        (Some(kind), _) => kind.as_str().ok_or_else(|| invalid("kind is not a string"))?,
-        (None, Some(existing)) => existing.kind.as_str(),
-        (None, None) => return Err(invalid("kind is missing")),
-    };
-    let name = match (body.get("name"), existing) {
-        (Some(name), _) => name.as_str().ok_or_else(|| invalid("name is not a string"))?,
-        (None, Some(existing)) => existing.name.as_str(),
-        (None, None) => "",
-    };
-    let config = match (body.get("config"), existing) {
-        (Some(config), _) => config.to_string(),
-        (None, Some(existing)) => existing.config.clone(),
-        (None, None) => return Err(invalid("config is missing")),
-    };
-    let told = |field: &str, before: Option<bool>| match body.get(field) {
-        Some(value) => value.as_bool().ok_or_else(|| invalid(&format!("{field} is not a boolean"))),
-        None => Ok(before.unwrap_or(true)),
-    };
+    let Fields { kind, name, config, down, up } = fields::read(body).map_err(ApiFailure::Invalid)?;
+    let kind = kind.or_else(|| existing.map(|existing| existing.kind.clone()));
+    let kind = kind.ok_or_else(|| invalid("kind is missing"))?;
+    let config = config.map(|config| config.to_string());
+    let config = config.or_else(|| existing.map(|existing| existing.config.clone()));
     let wish = Wish {
         uuid: seen.uuid,
-        kind: Kind::find(kind).ok_or_else(|| invalid("kind is not one that channels can have"))?,
-        name: name.to_owned(),
-        config,
+        kind: Kind::find(&kind).ok_or_else(|| invalid("kind is not one that channels can have"))?,
+        name: name.or_else(|| existing.map(|existing| existing.name.clone())).unwrap_or_default(),
+        config: config.ok_or_else(|| invalid("config is missing"))?,
         told: Told {
-            down: told("down", existing.map(|channel| channel.on_down))?,
-            up: told("up", existing.map(|channel| channel.on_up))?,
+            down: down.or(existing.map(|channel| channel.on_down)).unwrap_or(true),
+            up: up.or(existing.map(|channel| channel.on_up)).unwrap_or(true),
         },
     };
     let judged = setup::judge(wish, seen.opened.project.id, existing, &seen.owner, now);

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
+use super::answers::Failed;
 use crate::db::AsDatabase;
 use crate::error::Error;
 use crate::http::{limits, reply};
@@ -23,6 +23,8 @@ pub enum ApiFailure {
     WrongKey,
     /// The request's body or fields cannot be taken.
     Invalid(String),
+    /// It was edited since the caller looked.
+    Edited,
     /// The thing is not in the state that the call is for.
     Conflict(&'static str),
     /// Asked too often.
@@ -62,13 +64,16 @@ impl AsDatabase for ApiFailure {
 
 impl IntoResponse for ApiFailure {
     fn into_response(self) -> Response {
-        let error = |status: StatusCode, what: &str| (status, Json(json!({ "error": what }))).into_response();
+        let error = |status: StatusCode, what: &str| {
+            (status, Json(Failed { error: what.to_owned() })).into_response()
+        };
         match self {
             Self::NotFound => StatusCode::NOT_FOUND.into_response(),
             Self::Forbidden | Self::NoRoom => StatusCode::FORBIDDEN.into_response(),
             Self::MissingKey => error(StatusCode::UNAUTHORIZED, "missing api key"),
             Self::WrongKey => error(StatusCode::UNAUTHORIZED, "wrong api key"),
             Self::Invalid(sentence) => error(StatusCode::BAD_REQUEST, &sentence),
+            Self::Edited => error(StatusCode::PRECONDITION_FAILED, "the check was edited meanwhile"),
             Self::Limited(refusal) => limits::refused(&refusal),
             Self::Conflict(text) => reply::text(StatusCode::CONFLICT, text),
             Self::Other(cause) => reply::failure(&cause),

@@ -7,8 +7,9 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::{IntoParams, ToSchema};
 
-use super::checks::find;
+use super::answers::{Broken, ByKey, Keyed, OfOne};
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::checks::{self, Status, StoredFlip};
@@ -18,14 +19,18 @@ use crate::time::{Span, Time};
 const SECONDS_MAX: i64 = 31_536_000;
 const INSTANT_MAX: i64 = 10_000_000_000;
 
-#[derive(Serialize)]
-struct FlipList {
+#[derive(Serialize, ToSchema)]
+pub struct FlipList {
     flips: Vec<FlipJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Flip)]
 struct FlipJson {
+    #[schema(format = "date-time")]
     timestamp: String,
+    /// 1 if it turned up, else 0.
+    #[schema(maximum = 1)]
     up: u8,
 }
 
@@ -35,6 +40,29 @@ impl From<StoredFlip> for FlipJson {
     }
 }
 
+/// The span that a list is narrowed to.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "described here, read by `span`")]
+struct Within {
+    /// The last so many seconds.
+    #[param(minimum = 0, maximum = 31_536_000)]
+    seconds: Option<i64>,
+    /// From this instant on, in seconds since 1970.
+    #[param(minimum = 0, maximum = 10_000_000_000_i64)]
+    start: Option<i64>,
+    /// Until before this instant, in seconds since 1970.
+    #[param(minimum = 0, maximum = 10_000_000_000_i64)]
+    end: Option<i64>,
+}
+
+/// List a check's changes of status
+///
+/// Newest first.
+#[utoipa::path(get, path = "/checks/{check}/flips/", operation_id = "list_flips", tag = "checks",
+    params(ByKey, Within), security(("key" = []), ("readonly_key" = [])),
+    responses((status = 200, description = "The changes", body = FlipList),
+        (status = 400, description = "A parameter is no number, or too large"), OfOne, Keyed, Broken))]
 pub async fn list(
     State(app): State<Arc<App>>,
     Path((_, check)): Path<(String, String)>,
@@ -43,8 +71,7 @@ pub async fn list(
 ) -> Result<Response, ApiFailure> {
     let now = app.clock.now();
     let found: Result<Option<Vec<StoredFlip>>, ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Read).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Read, &check).await?;
         let Some((from, to)) = span(query.as_deref().unwrap_or_default(), now) else { return Ok(None) };
         Ok(Some(checks::store::list_flips_between(tx, check.id, from, to).await?))
     });

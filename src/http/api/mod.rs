@@ -4,15 +4,22 @@
 //! and carries the CORS headers that browsers need; [`endpoint`] sees to that for all of them.
 
 pub mod access;
+pub mod answers;
+pub mod assignment;
 pub mod badges;
 pub mod channels;
+pub mod check;
 pub mod checks;
 pub mod failure;
+pub mod fields;
 pub mod flips;
+pub mod named;
+pub mod openapi;
 pub mod pings;
 pub mod schedules;
 pub mod service;
 pub mod spec;
+pub mod tag;
 
 use std::sync::Arc;
 
@@ -30,7 +37,7 @@ use crate::http::limits;
 pub use access::{Caller, Need};
 pub use failure::ApiFailure;
 
-use checks::Named;
+use named::Named;
 
 /// The version in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +69,11 @@ pub fn routes() -> Router<Arc<App>> {
             of_check(
                 "DELETE, GET, POST",
                 Some("GET"),
-                get(checks::read).post(checks::update).delete(checks::delete),
+                get(check::read).post(check::update).delete(check::delete),
             ),
         )
-        .route("/api/{version}/checks/{check}/pause", of_check("POST", None, post(checks::pause)))
-        .route("/api/{version}/checks/{check}/resume", of_check("POST", None, post(checks::resume)))
+        .route("/api/{version}/checks/{check}/pause", of_check("POST", None, post(check::pause)))
+        .route("/api/{version}/checks/{check}/resume", of_check("POST", None, post(check::resume)))
         .route("/api/{version}/checks/{check}/pings/", of_check("GET", None, get(pings::list)))
         .route("/api/{version}/checks/{check}/pings/{n}/body", of_check("GET", None, get(pings::body)))
         .route("/api/{version}/checks/{check}/flips/", of_check("GET", Some("GET"), get(flips::list)))
@@ -80,6 +87,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/{version}/badges/", endpoint("GET", get(badges::list)))
         .route("/api/{version}/status/", get(service::status))
         .route("/api/{version}/metrics/", get(service::metrics))
+        .route("/api/{version}/openapi.json", endpoint("GET", get(openapi::describe)))
         .route("/api/{version}/checks", any(add_slash))
         .route("/api/{version}/checks/{check}/pings", any(add_slash))
         .route("/api/{version}/checks/{check}/flips", any(add_slash))

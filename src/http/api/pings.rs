@@ -7,49 +7,66 @@ use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::checks::find;
+use super::answers::{Broken, ByUuid, Keyed, OfOne};
 use super::{ApiFailure, Caller, Need, Version};
 use crate::app::App;
+use crate::checks::Signal;
 use crate::checks::log::{self, Entry};
 use crate::db;
 
 /// The most entries in one answer.
 const ENTRIES_MAX: i64 = 1000;
 
-#[derive(Serialize)]
-struct PingList {
+#[derive(Serialize, ToSchema)]
+pub struct PingList {
     pings: Vec<PingJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Ping)]
 struct PingJson {
     #[serde(rename = "type")]
-    kind: &'static str,
+    #[schema(inline)]
+    kind: Signal,
+    /// With microseconds.
+    #[schema(format = "date-time")]
     date: String,
+    /// 1 for the check's first ping.
     n: i64,
     scheme: String,
     remote_addr: Option<String>,
     method: String,
+    /// The caller's `User-Agent`.
     ua: String,
+    /// The run that it belongs to.
     rid: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// How long the run took, in seconds, where it ended one.
     duration: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    /// The exit status in its URL, if there was one.
     exitstatus: Option<i64>,
+    /// Where its body is, if it has one.
     body_url: Option<String>,
 }
 
+/// List a check's pings
+///
+/// Newest first, as many as the plan keeps, at most 1000.
+#[utoipa::path(get, path = "/checks/{check}/pings/", operation_id = "list_pings", tag = "checks",
+    params(ByUuid), security(("key" = [])),
+    responses((status = 200, description = "The pings", body = PingList), OfOne, Keyed, Broken))]
 pub async fn list(
     State(app): State<Arc<App>>,
     version: Version,
     Path((_, check)): Path<(String, String)>,
     caller: Caller,
-) -> Result<Response, ApiFailure> {
+) -> Result<Json<PingList>, ApiFailure> {
     let found: Result<(Uuid, Vec<Entry>), ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
         let kept = app.account(tx, check.account_id).await?.plan.log_entries;
         let above = check.state.n_pings - kept;
         Ok((check.uuid, log::store::list(tx, check.id, above, kept.min(ENTRIES_MAX)).await?))
@@ -57,17 +74,22 @@ pub async fn list(
     let (uuid, entries) = found?;
     let site = &app.urls.site;
     let pings = entries.into_iter().map(|entry| shape(entry, site, version, uuid)).collect();
-    Ok(Json(PingList { pings }).into_response())
+    Ok(Json(PingList { pings }))
 }
 
+/// Read a ping's body
+///
+/// Byte for byte, as far as it was kept.
+#[utoipa::path(get, path = "/checks/{check}/pings/{n}/body", operation_id = "read_ping_body", tag = "checks",
+    params(ByUuid, ("n" = i64, Path, description = "The ping's number")), security(("key" = [])),
+    responses((status = 200, description = "The body", body = String, content_type = "text/plain"), OfOne, Keyed, Broken))]
 pub async fn body(
     State(app): State<Arc<App>>,
     Path((_, check, n)): Path<(String, String, String)>,
     caller: Caller,
 ) -> Result<Response, ApiFailure> {
     let found: Result<Option<Vec<u8>>, ApiFailure> = db::read!(app.db, |tx| {
-        let opened = caller.open(tx, Need::Write).await?;
-        let check = find(tx, &opened, &check).await?;
+        let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
         let kept = app.account(tx, check.account_id).await?.plan.log_entries;
         match n.parse::<i64>() {
             Ok(n) if n > check.state.n_pings - kept => Ok(log::store::find_body(tx, check.id, n).await?),
@@ -83,7 +105,7 @@ fn shape(entry: Entry, site: &str, version: Version, check: Uuid) -> PingJson {
     #[expect(clippy::cast_precision_loss, reason = "durations are far below 2^52 ms")]
     let seconds = |ms: i64| (ms as f64 / 10.0).round() / 100.0;
     PingJson {
-        kind: entry.kind.word(),
+        kind: entry.kind,
         date: entry.received_at.iso_micros(),
         n: entry.n,
         body_url: (entry.body_bytes > 0).then(url),

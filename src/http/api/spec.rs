@@ -1,48 +1,108 @@
-//! The fields of a posted check: types, limits and the contract's words for what is wrong with them. Pure.
+//! The fields of a posted check: types, limits, and what they make of its settings. Pure.
 //!
-//! Fields are judged in the order of their names, and only the first that fails is reported, so that the same
-//! body always gets the same answer.
+//! The type is also the schema that the API's description shows, and [`fields`] judges bodies by it, field by field
+//! in the order written here.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use unicode_normalization::UnicodeNormalization;
+use utoipa::ToSchema;
+use utoipa::openapi::Object;
+use utoipa::openapi::schema::Type;
 
+use super::fields;
 use crate::checks::{Kind, Likeness, Settings};
 use crate::schedule::Zone;
 use crate::time::Span;
 
-const SECONDS_MIN: i64 = 60;
-const SECONDS_MAX: i64 = 31_536_000;
-const TAGS_MAX: usize = 500;
-const UNIQUE_FIELDS: [&str; 5] = ["name", "slug", "tags", "timeout", "grace"];
-
-/// What a body asks for; `None` where it says nothing.
-#[derive(Clone, Debug, Default)]
+/// What a posted check asks for. What is left out stays as it is, or gets its default in a new check.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CheckFields)]
 pub struct Spec {
+    /// The channels that hear of it: `*` for all of the project, empty for none, else uuids or exact names with
+    /// commas between them.
+    #[schema(nullable = false)]
     pub channels: Option<String>,
+    /// A description, for people.
+    #[schema(nullable = false)]
     pub desc: Option<String>,
+    /// Words with commas between them; one of them in a filtered text means failure.
+    #[schema(nullable = false, max_length = 200)]
     pub failure_kw: Option<String>,
+    /// Whether mails' subjects are searched for the keywords.
+    #[schema(nullable = false)]
     pub filter_subject: Option<bool>,
+    /// Whether mails' texts are searched for the keywords.
+    #[schema(nullable = false)]
     pub filter_body: Option<bool>,
+    /// Whether the bodies of HTTP pings are searched for the keywords.
+    #[schema(nullable = false)]
     pub filter_http_body: Option<bool>,
+    /// Whether a filtered text without any keyword means failure; else it is ignored.
+    #[schema(nullable = false)]
     pub filter_default_fail: Option<bool>,
-    pub grace: Option<Span>,
+    /// How late a ping, or how long a run, may be before it is an alarm, in seconds.
+    #[schema(nullable = false, minimum = 60, maximum = 31_536_000)]
+    pub grace: Option<i64>,
+    /// Whether a paused check stays so when it is pinged.
+    #[schema(nullable = false)]
     pub manual_resume: Option<bool>,
+    #[schema(schema_with = methods, required = false)]
     pub methods: Option<String>,
+    #[schema(nullable = false, max_length = 100)]
     pub name: Option<String>,
+    /// A cron expression of five items, or OnCalendar expressions, one a line.
+    #[schema(
+        nullable = false,
+        max_length = 100,
+        format = "schedule",
+        examples("15 4 * * *", "Mon..Fri 9:00")
+    )]
     pub schedule: Option<String>,
+    /// The name in ping URLs.
+    #[schema(nullable = false, max_length = 100, pattern = "^[a-z0-9_-]*$", format = "slug")]
     pub slug: Option<String>,
+    /// Words with commas between them; one of them in a filtered text means that a run began.
+    #[schema(nullable = false, max_length = 200)]
     pub start_kw: Option<String>,
+    /// An older name of `success_kw` that turns `filter_subject` on.
+    #[schema(nullable = false, max_length = 200, deprecated)]
     pub subject: Option<String>,
+    /// An older name of `failure_kw` that turns `filter_subject` on.
+    #[schema(nullable = false, max_length = 200, deprecated)]
     pub subject_fail: Option<String>,
+    /// Words with commas between them; one of them in a filtered text means success.
+    #[schema(nullable = false, max_length = 200)]
     pub success_kw: Option<String>,
+    /// Tags with spaces between them.
+    #[schema(nullable = false, max_length = 500)]
     pub tags: Option<String>,
-    pub timeout: Option<Span>,
+    /// How often a ping is expected, in seconds. Without a `schedule` it makes the check a simple one.
+    #[schema(nullable = false, minimum = 60, maximum = 31_536_000)]
+    pub timeout: Option<i64>,
+    /// The IANA time zone of the schedule.
+    #[schema(nullable = false, format = "timezone", examples("Europe/Berlin"))]
     pub tz: Option<String>,
-    pub unique: Vec<&'static str>,
+    /// When a check is made: the fields in which one that is already there has to be equal to be changed instead.
+    #[schema(nullable = false, inline)]
+    pub unique: Option<Vec<Unique>>,
 }
 
-/// Reads the members of one body, naming what is wrong.
-struct Reader<'a>(&'a Map<String, Value>);
+fn methods() -> Object {
+    let words = Object::builder().schema_type(Type::String).enum_values(Some(["", "POST"]));
+    words.description(Some("The HTTP methods that count as pings: empty for all, or `POST`.")).build()
+}
+
+/// A field that `unique` may list.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unique {
+    Name,
+    Slug,
+    Tags,
+    Timeout,
+    Grace,
+}
 
 impl Spec {
     /// Reads a body.
@@ -50,30 +110,12 @@ impl Spec {
     /// # Errors
     /// The contract's sentence about the first field that fails.
     pub fn read(body: &Map<String, Value>) -> Result<Self, String> {
-        let from = Reader(body);
-        Ok(Self {
-            channels: from.text("channels", usize::MAX)?,
-            desc: from.text("desc", usize::MAX)?,
-            failure_kw: from.text("failure_kw", 200)?,
-            filter_subject: from.flag("filter_subject")?,
-            filter_body: from.flag("filter_body")?,
-            filter_http_body: from.flag("filter_http_body")?,
-            filter_default_fail: from.flag("filter_default_fail")?,
-            grace: from.seconds("grace")?,
-            manual_resume: from.flag("manual_resume")?,
-            methods: from.methods()?,
-            name: from.text("name", 100)?,
-            schedule: from.schedule()?,
-            slug: from.slug()?,
-            start_kw: from.text("start_kw", 200)?,
-            subject: from.text("subject", 200)?,
-            subject_fail: from.text("subject_fail", 200)?,
-            success_kw: from.text("success_kw", 200)?,
-            tags: from.text("tags", TAGS_MAX)?,
-            timeout: from.seconds("timeout")?,
-            tz: from.zone()?,
-            unique: from.unique()?,
-        })
+        let mut spec: Self = fields::read(body).map_err(|what| format!("json validation error: {what}"))?;
+        // Renamed zones are stored under today's name.
+        if let Some(zone) = spec.tz.as_deref().and_then(|name| Zone::parse(name).ok()) {
+            spec.tz = Some(zone.name().to_owned());
+        }
+        Ok(spec)
     }
 
     /// Writes what was asked for over `settings`; what was not mentioned stays. `version` is the API's.
@@ -89,7 +131,7 @@ impl Spec {
         set(&mut settings.description, self.desc.as_ref());
         set(&mut settings.methods, self.methods.as_ref());
         set(&mut settings.manual_resume, self.manual_resume.as_ref());
-        set(&mut settings.grace_ms, self.grace.as_ref());
+        set(&mut settings.grace_ms, self.grace.map(Span::seconds).as_ref());
         set(&mut settings.zone, self.tz.as_ref());
         self.apply_schedule(settings);
         self.apply_keywords(settings);
@@ -98,16 +140,17 @@ impl Spec {
     /// What to look for before a check is made: the fields that `unique` lists, if it lists any and all are there.
     pub fn likeness(&self) -> Option<Likeness> {
         let mut like = Likeness::default();
-        for field in &self.unique {
-            match *field {
-                "name" => like.name = Some(self.name.clone()?),
-                "slug" => like.slug = Some(self.slug.clone()?),
-                "tags" => like.tags = Some(self.tags.clone()?),
-                "timeout" => like.period = Some(self.timeout?),
-                _ => like.grace = Some(self.grace?),
+        let unique = self.unique.as_ref().filter(|unique| !unique.is_empty())?;
+        for field in unique {
+            match field {
+                Unique::Name => like.name = Some(self.name.clone()?),
+                Unique::Slug => like.slug = Some(self.slug.clone()?),
+                Unique::Tags => like.tags = Some(self.tags.clone()?),
+                Unique::Timeout => like.period = Some(Span::seconds(self.timeout?)),
+                Unique::Grace => like.grace = Some(Span::seconds(self.grace?)),
             }
         }
-        (!self.unique.is_empty()).then_some(like)
+        Some(like)
     }
 
     fn apply_schedule(&self, settings: &mut Settings) {
@@ -116,7 +159,7 @@ impl Spec {
             settings.schedule.clone_from(schedule);
         } else if let Some(timeout) = self.timeout {
             settings.kind = Kind::Simple;
-            settings.period_ms = timeout;
+            settings.period_ms = Span::seconds(timeout);
         }
     }
 
@@ -143,7 +186,7 @@ fn set<T: Clone>(to: &mut T, from: Option<&T>) {
 }
 
 /// One line of five items is cron, everything else OnCalendar.
-fn kind_of(schedule: &str) -> Kind {
+pub fn kind_of(schedule: &str) -> Kind {
     let is_line = !schedule.trim().contains('\n');
     if is_line && schedule.split_whitespace().count() == 5 { Kind::Cron } else { Kind::OnCalendar }
 }
@@ -160,93 +203,6 @@ pub fn slug_of(name: &str) -> String {
         }
     }
     slug.trim_matches(['-', '_']).to_owned()
-}
-
-fn wrong(field: &str, what: &str) -> String {
-    format!("json validation error: {field} {what}")
-}
-
-impl Reader<'_> {
-    fn text(&self, field: &str, chars_max: usize) -> Result<Option<String>, String> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
-        let text = value.as_str().ok_or_else(|| wrong(field, "is not a string"))?;
-        if text.chars().count() > chars_max {
-            return Err(wrong(field, "is too long"));
-        }
-        if text.contains('\0') {
-            // PostgreSQL cannot store it, and no text needs it.
-            return Err(wrong(field, "contains a NUL character"));
-        }
-        Ok(Some(text.to_owned()))
-    }
-
-    fn flag(&self, field: &str) -> Result<Option<bool>, String> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
-        value.as_bool().map(Some).ok_or_else(|| wrong(field, "is not a boolean"))
-    }
-
-    fn seconds(&self, field: &str) -> Result<Option<Span>, String> {
-        let Some(value) = self.0.get(field) else { return Ok(None) };
-        let seconds = match value {
-            Value::Bool(flag) => i64::from(*flag),
-            Value::Number(number) if number.is_i64() || number.is_u64() => {
-                number.as_i64().unwrap_or(i64::MAX)
-            }
-            // An integer too large for 64 bits is still a number, and too large.
-            Value::Number(number) if number.to_string().bytes().all(|byte| byte.is_ascii_digit()) => i64::MAX,
-            _ => return Err(wrong(field, "is not a number")),
-        };
-        match seconds {
-            ..SECONDS_MIN => Err(wrong(field, "is too small")),
-            SECONDS_MIN..=SECONDS_MAX => Ok(Some(Span::seconds(seconds))),
-            _ => Err(wrong(field, "is too large")),
-        }
-    }
-
-    fn methods(&self) -> Result<Option<String>, String> {
-        match self.0.get("methods") {
-            None => Ok(None),
-            Some(Value::String(text)) if text.is_empty() || text == "POST" => Ok(Some(text.clone())),
-            Some(_) => Err(wrong("methods", "has unexpected value")),
-        }
-    }
-
-    fn slug(&self) -> Result<Option<String>, String> {
-        let slug = self.text("slug", 100)?;
-        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-        match slug {
-            Some(slug) if !slug.bytes().all(allowed) => Err(wrong("slug", "does not match pattern")),
-            slug => Ok(slug),
-        }
-    }
-
-    fn schedule(&self) -> Result<Option<String>, String> {
-        let Some(text) = self.text("schedule", 100)? else { return Ok(None) };
-        let settings = Settings { kind: kind_of(&text), schedule: text.clone(), ..Settings::default() };
-        match settings.schedule() {
-            Ok(schedule) if !schedule.never_runs() => Ok(Some(text)),
-            _ => Err(wrong("schedule", "is not a valid cron or OnCalendar expression")),
-        }
-    }
-
-    /// Renamed zones are stored under today's name.
-    fn zone(&self) -> Result<Option<String>, String> {
-        let Some(name) = self.text("tz", usize::MAX)? else { return Ok(None) };
-        let zone = Zone::parse(&name).map_err(|_| wrong("tz", "is not a valid timezone"))?;
-        Ok(Some(zone.name().to_owned()))
-    }
-
-    fn unique(&self) -> Result<Vec<&'static str>, String> {
-        let Some(value) = self.0.get("unique") else { return Ok(Vec::new()) };
-        let items = value.as_array().ok_or_else(|| wrong("unique", "is not an array"))?;
-        items
-            .iter()
-            .map(|item| {
-                let known = UNIQUE_FIELDS.iter().find(|field| item.as_str() == Some(field));
-                known.copied().ok_or_else(|| wrong("an item in 'unique'", "has unexpected value"))
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! holds inline code, asks another host for anything, or shows what a stranger wrote without escaping it.
 
 mod account;
+mod api_reference;
 pub mod assets;
 mod badges;
 mod channels;
@@ -111,6 +112,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
         .route("/docs", get(docs::list))
+        .route("/docs/api", get(api_reference::show))
         .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
         .merge(account::routes())

@@ -1,14 +1,14 @@
-//! Edits of one check at once, and a plan that changes under everything else.
+//! Edits and pauses of one check at once, and a plan that changes under everything else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flatline::checks;
+use flatline::checks::{self, Status};
 use flatline::db::Statement;
 use flatline::time::Span;
 use serde_json::{Value, json};
 
-use super::ground::{Ground, Setting, on_all, race, rounds};
+use super::ground::{Ground, Setting, count, on_all, race, rounds};
 use crate::support::{is_long, program};
 
 const FIND_PLAN: &Statement =
@@ -80,6 +80,43 @@ on_all! {
             let winner = taken.iter().position(|taken| *taken).unwrap();
             assert_eq!((now.rev, now.settings.name), (row.rev + 1, format!("by {winner}")), "round {round}");
         }
+    }
+
+    async fn of_edits_under_one_tag_one_is_taken_and_the_others_hear_that_it_was_edited(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let check = ground.check("job").await;
+            let path = format!("/api/v3/checks/{check}");
+            let read = ground.client(round).send("GET", &path, &[], Vec::new()).await;
+            let tag = read.header("etag").unwrap().to_owned();
+            let statuses = race(10, |index| {
+                let (client, path, tag) = (ground.client(index), path.clone(), tag.clone());
+                let body = json!({"name": format!("by {index}")}).to_string().into_bytes();
+                async move { client.send("POST", &path, &[("If-Match", &tag)], body).await.status }
+            })
+            .await;
+            assert_eq!((count(&statuses, 200), count(&statuses, 412)), (1, 9), "round {round}: {statuses:?}");
+            let winner = statuses.iter().position(|status| *status == 200).unwrap();
+            let row = ground.row(&check).await;
+            assert_eq!((row.rev, row.settings.name), (1, format!("by {winner}")), "round {round}");
+        }
+        ground.end().await;
+    }
+
+    async fn of_ten_pauses_at_once_one_writes_the_flip(setting: Setting) {
+        let ground = Ground::new(setting, "calm").await;
+        for round in 0..rounds() {
+            let check = ground.pinged_check("job", Span::seconds(10)).await;
+            let statuses = race(10, |index| {
+                let (client, path) = (ground.client(index), format!("checks/{check}/pause"));
+                async move { client.post(&path, &json!({})).await.status }
+            })
+            .await;
+            assert_eq!(statuses, [200; 10], "round {round}");
+            let flips: Vec<_> = ground.flips(&check).await.iter().map(|flip| flip.new_status).collect();
+            assert_eq!(flips, [Status::Up, Status::Paused], "round {round}");
+        }
+        ground.end().await;
     }
 
     async fn a_plan_that_changes_under_pings_flips_and_creations_leaves_every_floor_and_deadline_right(
