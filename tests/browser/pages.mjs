@@ -20,7 +20,8 @@ export function routes() {
   return [...found].sort();
 }
 
-/** Addresses to look at, by route. `guest` pages are looked at by nobody in particular; `null` is no page. */
+/** Addresses to look at, by route. `guest` pages are looked at by nobody in particular; `null` is no page, or one
+ * that shows itself only on the way: the test of the second factor looks at it. */
 export function pages({ owner }, uuids) {
   const project = `/projects/${owner.project}`;
   const { wall, channels, ...checks } = uuids;
@@ -34,9 +35,9 @@ export function pages({ owner }, uuids) {
     '/sign-up': { guest: ['/sign-up'] },
     '/sign-up/{token}': { guest: ['/sign-up/used'], status: 410 },
     '/mail/{verb}/{token}': { guest: ['/mail/pause/none'], status: 404 },
-    '/sign-in/code': { guest: ['/sign-in/code'] },
+    '/sign-in/code': null,
     '/account': { member: ['/account'] },
-    '/account/email/{token}': { member: ['/account/email/used'], status: 410 },
+    '/account/email/{token}': null,
     '/account/second-factor': { member: ['/account/second-factor'] },
     '/account/delete': { member: ['/account/delete'] },
     '/usage': { member: ['/usage'] },

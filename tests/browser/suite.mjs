@@ -2,6 +2,7 @@
 // without a script. Usage: tests/run browser, or `tests/browser/run [PART OF A NAME]`
 // beside a built program.
 import { spawnSync } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -65,6 +66,7 @@ async function run() {
   await test('somebody is invited, joins and takes the project over', () => team(state));
   await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
   await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
+  await test('a second factor is set up, the address changed, and both asked for', secondFactor);
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
   await test('an awkward name stays text, everywhere', () => awkward(state, uuids));
 }
@@ -263,6 +265,61 @@ async function undo(state, uuid) {
   await page.getByRole('button', { name: 'Undo' }).click();
   assert.equal((await api(world, 'GET', `checks/${uuid}`)).status, 'paused');
   await page.context().close();
+}
+
+/** What an authenticator app shows now (RFC 6238); `secret` is base32. */
+function code(secret) {
+  const bits = [...secret].map(letter => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from(bits.match(/.{8}/g).map(byte => parseInt(byte, 2)));
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac('sha1', key).update(step).digest();
+  return String((digest.readUInt32BE(digest[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
+
+async function secondFactor() {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(world.account('careful@example.org').sign_in_url);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.goto(`${world.base}/account`);
+  await page.getByLabel('The new one').fill('long enough');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  await page.getByRole('link', { name: 'Set up' }).click();
+  const secret = await page.locator('input[name=secret]').inputValue();
+  await page.getByLabel('Write the code').fill('1');
+  await page.getByLabel('Your password').fill('long enough');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await clean(page, 'a code is refused');
+  await page.getByLabel('Write the code').fill(code(secret));
+  await page.getByLabel('Your password').fill('long enough');
+  await page.getByRole('button', { name: 'Turn on' }).click();
+  await clean(page, 'recovery codes are shown');
+  const recovery = await page.locator('.codes li').first().innerText();
+  await page.getByRole('link', { name: 'I have kept them' }).click();
+  await clean(page, 'the factor is on');
+  await page.getByLabel('The new address').fill('more-careful@example.org');
+  await page.getByLabel('Your password').fill('long enough');
+  await page.getByRole('button', { name: 'Mail a link there' }).click();
+  await clean(page, 'another address is asked for');
+  await page.goto(world.base + await world.letterLink(/\/account\/email\/\w+/));
+  await clean(page, 'the new address is proved');
+  await page.getByRole('button', { name: 'Use this address' }).click();
+  assert.match(await page.locator('main').innerText(), /Signed in as more-careful@example.org/);
+  await context.clearCookies();
+  await page.goto(`${world.base}/sign-in`);
+  await page.getByLabel('E-mail').fill('more-careful@example.org');
+  await page.getByLabel('Password').fill('long enough');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await clean(page, 'a code is asked for');
+  await page.getByLabel('Code from').fill(recovery);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.goto(`${world.base}/account/delete`);
+  await clean(page, 'what goes is said');
+  await page.getByLabel('Your password').fill('long enough');
+  await page.getByRole('button', { name: 'Delete the account and' }).click();
+  await clean(page, 'it is gone');
+  await context.close();
 }
 
 async function team(state) {
