@@ -111,11 +111,9 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
-        .route("/docs", get(docs::list))
-        .route("/docs/api", get(api_reference::show))
-        .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
         .merge(account::routes())
+        .merge(docs::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }
