@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::RequestExt;
+use axum::extract::{FromRequest, Path, Request, State};
 use axum::response::Response;
 
 use super::access::Opened;
@@ -40,29 +41,51 @@ pub async fn read(
     Ok(shown?.unless(&known))
 }
 
+/// A call that is to change the check in its path, if it still is what the caller knows.
+#[derive(Debug)]
+pub struct Change {
+    version: Version,
+    check: String,
+    condition: IfMatch,
+    caller: Caller,
+}
+
+impl FromRequest<Arc<App>> for Change {
+    type Rejection = ApiFailure;
+
+    async fn from_request(mut request: Request, app: &Arc<App>) -> Result<Self, ApiFailure> {
+        let version = request.extract_parts().await?;
+        let path = request.extract_parts::<Path<(String, String)>>().await;
+        let Path((_, check)) = path.map_err(|_| ApiFailure::NotFound)?;
+        let Ok(condition) = request.extract_parts::<IfMatch>().await;
+        let caller = Caller::from_request(request, app).await?;
+        Ok(Self { version, check, condition, caller })
+    }
+}
+
+impl Change {
+    async fn open(&self, tx: &mut ReadTx) -> Result<(Opened, Check), ApiFailure> {
+        self.caller.open_check(tx, Need::Write, &self.check).await
+    }
+}
+
 /// Change a check
 ///
 /// What the body does not mention stays as it is.
 #[utoipa::path(post, path = "/checks/{check}", operation_id = "update_check", tag = "checks",
     params(ByUuid, Conditional), request_body = Spec, security(("key" = [])),
     responses(Tagged, Posted, OfOne, Edited, Keyed, Broken))]
-pub async fn update(
-    State(app): State<Arc<App>>,
-    version: Version,
-    Path((_, check)): Path<(String, String)>,
-    condition: IfMatch,
-    caller: Caller,
-) -> Result<Tagged, ApiFailure> {
+pub async fn update(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
-        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
-        let spec = Spec::read(&caller.body).map_err(ApiFailure::Invalid)?;
-        condition.hold(tx, &check).await?;
-        let check = apply(tx, &check, &spec, version).await?;
+        let (opened, check) = change.open(tx).await?;
+        let spec = Spec::read(&change.caller.body).map_err(ApiFailure::Invalid)?;
+        change.condition.hold(tx, &check).await?;
+        let check = apply(tx, &check, &spec, change.version).await?;
         if let Some(wanted) = &spec.channels {
             assignment::assign(tx, &check, wanted).await?;
         }
-        shape(tx, &app, &opened, &check, version, now).await
+        shape(tx, &app, &opened, &check, change.version, now).await
     })
 }
 
@@ -72,22 +95,16 @@ pub async fn update(
 #[utoipa::path(delete, path = "/checks/{check}", operation_id = "delete_check", tag = "checks",
     params(ByUuid, Conditional), security(("key" = [])),
     responses(Tagged, OfOne, Edited, Keyed, Broken))]
-pub async fn delete(
-    State(app): State<Arc<App>>,
-    version: Version,
-    Path((_, check)): Path<(String, String)>,
-    condition: IfMatch,
-    caller: Caller,
-) -> Result<Tagged, ApiFailure> {
+pub async fn delete(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
-        let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
+        let (_, check) = change.open(tx).await?;
         // The account's row comes before the check's.
         app.lock_account(tx, check.account_id).await?;
-        condition.hold(tx, &check).await?;
+        change.condition.hold(tx, &check).await?;
         removal::delete_check(tx, &check, now).await?;
         // Nothing hears of it any more.
-        let json = CheckJson::new(&check, Access::full([]), &app.urls, version.0, now);
+        let json = CheckJson::new(&check, Access::full([]), &app.urls, change.version.0, now);
         Ok(Tagged { rev: check.rev, json })
     })
 }
@@ -98,20 +115,14 @@ pub async fn delete(
 #[utoipa::path(post, path = "/checks/{check}/pause", operation_id = "pause_check", tag = "checks",
     params(ByUuid, Conditional), security(("key" = [])),
     responses(Tagged, Posted, OfOne, Edited, Keyed, Broken))]
-pub async fn pause(
-    State(app): State<Arc<App>>,
-    version: Version,
-    Path((_, check)): Path<(String, String)>,
-    condition: IfMatch,
-    caller: Caller,
-) -> Result<Tagged, ApiFailure> {
+pub async fn pause(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
-        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
-        condition.hold(tx, &check).await?;
+        let (opened, check) = change.open(tx).await?;
+        change.condition.hold(tx, &check).await?;
         let (paused, _) = pause::pause(tx, check.id, now).await?;
         paused.stayed(&check)?;
-        shape(tx, &app, &opened, &paused, version, now).await
+        shape(tx, &app, &opened, &paused, change.version, now).await
     })
 }
 
@@ -122,23 +133,17 @@ pub async fn pause(
     params(ByUuid, Conditional), security(("key" = [])),
     responses(Tagged, Posted, OfOne, Edited, Keyed, Broken,
         (status = 409, description = "It is not paused", body = str, content_type = "text/plain")))]
-pub async fn resume(
-    State(app): State<Arc<App>>,
-    version: Version,
-    Path((_, check)): Path<(String, String)>,
-    condition: IfMatch,
-    caller: Caller,
-) -> Result<Tagged, ApiFailure> {
+pub async fn resume(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
-        let (opened, check) = caller.open_check(tx, Need::Write, &check).await?;
-        condition.hold(tx, &check).await?;
+        let (opened, check) = change.open(tx).await?;
+        change.condition.hold(tx, &check).await?;
         let (resumed, turned) = pause::resume(tx, check.id, now).await?;
         resumed.stayed(&check)?;
         if turned == Turned::Already {
             return Err(ApiFailure::Conflict("check is not paused"));
         }
-        shape(tx, &app, &opened, &resumed, version, now).await
+        shape(tx, &app, &opened, &resumed, change.version, now).await
     })
 }
 

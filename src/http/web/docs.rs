@@ -7,13 +7,15 @@
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Router;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::routing::get;
 use uuid::Uuid;
 
 use super::visitor::Visitor;
-use super::{WebFailure, page};
+use super::{WebFailure, api_reference, page};
 use crate::accounts;
 use crate::app::App;
 use crate::checks::{self, Check};
@@ -97,11 +99,18 @@ struct Reader {
     check: Option<Check>,
 }
 
-pub async fn list(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, WebFailure> {
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/docs", get(list))
+        .route("/docs/api", get(api_reference::show))
+        .route("/docs/{page}", get(show))
+}
+
+async fn list(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, WebFailure> {
     show_topic(&app, &visitor, None, None).await
 }
 
-pub async fn show(
+async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
     Path(slug): Path<String>,

@@ -95,12 +95,10 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/checks/{check}/log/{n}", get(check::show_body))
         .route("/checks/{check}/log/{n}/body", get(check::download))
         .route("/checks/{check}/edit", get(edit::show).post(edit::save))
-        .route("/docs", get(docs::list))
-        .route("/docs/api", get(api_reference::show))
-        .route("/docs/{page}", get(docs::show))
         .route("/static/{file}", get(assets::serve))
         .merge(account::routes())
         .merge(team_and_settings())
+        .merge(docs::routes())
         .merge(links::routes())
         .layer(CompressionLayer::new())
 }
