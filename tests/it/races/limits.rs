@@ -224,8 +224,9 @@ on_both! {
             assert_eq!(made, 1, "round {round}");
             for output in said.iter().filter(|output| !output.status.success()) {
                 let reason = String::from_utf8_lossy(&output.stderr);
+                // A busy machine may have the driver warn of slow statements before it.
                 let wanted = format!("flatline: person.{round}@example.org has an account already\n");
-                assert_eq!(reason, wanted, "round {round}");
+                assert!(reason.ends_with(&wanted), "round {round}: {reason}");
             }
         }
     }
