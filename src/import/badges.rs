@@ -51,6 +51,10 @@ pub fn of_url(tag: &str, url: &str) -> Option<OldBadge> {
 /// # Errors
 /// The database's.
 pub async fn find(tx: &mut ReadTx, badge_key: &str, tag: &str, signature: &str) -> Result<Option<i64>> {
+    // PostgreSQL takes no NUL in a text, and no such address was ever kept.
+    if badge_key.contains('\0') || tag.contains('\0') {
+        return Ok(None);
+    }
     let kept = store::find_badge(tx, badge_key, tag).await?;
     let is_right = |kept: &store::Kept| bool::from(kept.signature.as_bytes().ct_eq(signature.as_bytes()));
     Ok(kept.filter(is_right).map(|kept| kept.project_id))

@@ -48,12 +48,13 @@ statements! {
     HAND_OVER =
         "UPDATE projects SET account_id = $3, offered_to_id = NULL \
          WHERE id = $1 AND account_id = $2 AND offered_to_id = $4 AND deleted_at IS NULL AND members_used <= $5";
-    /// Projects whose counts are not those of their rows.
+    /// Projects whose counts are not those of their rows. A deleted one may have lost its owner with their account.
     LIST_MISCOUNTED =
         "SELECT uuid, members_used, keys_used, members, keys FROM (SELECT uuid, members_used, keys_used, \
          (SELECT COUNT(*) FROM members WHERE members.project_id = projects.id) \
          + (SELECT COUNT(*) FROM invitations WHERE invitations.project_id = projects.id) AS members, \
-         (SELECT COUNT(*) FROM api_keys WHERE api_keys.project_id = projects.id) AS keys FROM projects) AS counted \
+         (SELECT COUNT(*) FROM api_keys WHERE api_keys.project_id = projects.id) AS keys FROM projects WHERE deleted_at IS NULL) \
+         AS counted \
          WHERE members_used <> members OR keys_used <> keys";
 }
 

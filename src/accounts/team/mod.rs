@@ -186,15 +186,15 @@ pub async fn remove(tx: &mut WriteTx, project_id: i64, actor_id: i64, member: Uu
     take_out(tx, project_id, found.user_id).await
 }
 
-/// Takes a user out of every project that they do not own: before their account is deleted.
+/// Takes a user out of every project that they do not own, deleted ones too: before their account is deleted.
 ///
 /// # Errors
 /// The database's.
 pub async fn leave_all(tx: &mut WriteTx, user_id: i64) -> Result<()> {
-    let memberships = accounts::list_memberships(tx, user_id).await?;
-    for membership in memberships.iter().filter(|membership| membership.role != Role::Owner) {
-        accounts::lock_project(tx, membership.project.id).await?;
-        take_out(tx, membership.project.id, user_id).await?.ok();
+    for project_id in store::list_joined(tx, user_id).await? {
+        if store::lock_even_deleted(tx, project_id).await? {
+            take_out(tx, project_id, user_id).await?.ok();
+        }
     }
     Ok(())
 }

@@ -28,6 +28,10 @@ statements! {
     DEMOTE_OWNER = "UPDATE members SET role = 'member' WHERE project_id = $1 AND role = 'owner'";
     /// Transfer: a member becomes the owner. Zero rows: they are no member any more.
     PROMOTE = "UPDATE members SET role = 'owner' WHERE project_id = $1 AND user_id = $2";
+    /// Projects that a user is in without owning them, deleted ones among them, which may come back.
+    LIST_JOINED = "SELECT project_id AS id FROM members WHERE user_id = $1 AND role <> 'owner' ORDER BY project_id";
+    /// Locks a project's row, also a deleted one's.
+    LOCK_EVEN_DELETED = "SELECT id FROM projects WHERE id = $1";
     LIST_INVITATIONS =
         "SELECT uuid, email, role, invited_by, created_at, expires_at FROM invitations \
          WHERE project_id = $1 AND expires_at > $2 ORDER BY id";
@@ -110,6 +114,17 @@ pub async fn demote_owner(tx: &mut WriteTx, project_id: i64) -> Result<bool> {
 /// Whether there was such a member: see [`PROMOTE`].
 pub async fn promote(tx: &mut WriteTx, project_id: i64, user_id: i64) -> Result<bool> {
     Ok(tx.change(PROMOTE).bind(project_id).bind(user_id).count().await? == 1)
+}
+
+/// Ids of the projects that a user is in without owning them, deleted ones among them.
+pub async fn list_joined(tx: &mut ReadTx, user_id: i64) -> Result<Vec<i64>> {
+    let rows = tx.query(LIST_JOINED).bind(user_id).all::<Id>().await?;
+    Ok(rows.into_iter().map(|row| row.id).collect())
+}
+
+/// Locks a project's row, also a deleted one's; whether it is there.
+pub async fn lock_even_deleted(tx: &mut WriteTx, project_id: i64) -> Result<bool> {
+    Ok(tx.lock(LOCK_EVEN_DELETED).bind(project_id).maybe::<Id>().await?.is_some())
 }
 
 /// Invitations that can still be redeemed, oldest first.

@@ -10,7 +10,8 @@ statements! {
     FIND_BY_KEY =
         "SELECT projects.id AS id, projects.uuid AS uuid, projects.account_id AS account_id, projects.name AS name, \
          projects.ping_key AS ping_key, projects.badge_key AS badge_key, users.zone AS zone FROM projects \
-         JOIN users ON users.account_id = projects.account_id WHERE projects.wall_key = $1";
+         JOIN users ON users.account_id = projects.account_id \
+         WHERE projects.wall_key = $1 AND projects.deleted_at IS NULL";
 }
 
 #[derive(sqlx::FromRow)]

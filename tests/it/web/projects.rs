@@ -137,4 +137,25 @@ on_both! {
         assert_eq!(browser.post_from("/projects", "/projects/restore", &undo).await.status, 404);
         assert_eq!(doctor(&world).await, Vec::<String>::new());
     }
+
+    async fn whoever_closes_an_account_leaves_projects_that_are_deleted_for_now_too(engine: Engine) {
+        let world = World::new(engine, "free").await;
+        world.sign_up("member@example.org", "free").await;
+        world.add_member("member@example.org", Role::Member).await;
+        let browser = Browser::signed_in(&world, OWNER).await;
+        let project = format!("/projects/{}", world.owner.project);
+        let ended = browser.post_from("/projects", &format!("{project}/settings/delete"), &[]).await;
+        assert_eq!(ended.status, 303);
+        let now = world.clock.now();
+        let mut tx = world.app.db.begin_write().await.expect("a write");
+        let user = flatline::accounts::store::find_user_by_email(&mut tx, "member@example.org").await;
+        let user = user.expect("read").expect("a user");
+        flatline::removal::close_account(&mut tx, &user, now).await.expect("it can be closed");
+        tx.commit().await.expect("stored");
+        assert_eq!(doctor(&world).await, Vec::<String>::new());
+        let undo = [("project", world.owner.project.to_string())];
+        let undo: Vec<(&str, &str)> = undo.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(browser.post_from("/projects", "/projects/restore", &undo).await.status, 303);
+        assert_eq!(doctor(&world).await, Vec::<String>::new());
+    }
 }
