@@ -94,6 +94,7 @@ alerts_per_month = 3
 api_per_minute = "none"
 api_per_day = "none"
 [limits]
+creates_per_hour = "none"
 invitations_per_minute = "none"
 invitations_per_day = "none"
 second_factor_per_minute = "none"
