@@ -16,7 +16,7 @@ use crate::mail::Address;
 use crate::time::{Span, Time};
 
 /// How long the first sign-in link is good.
-const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
+pub const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
 /// The plan of the instance's first account.
 const OPERATOR_PLAN: &str = "unlimited";
 

@@ -100,7 +100,7 @@ pub async fn check(
     now: Time,
 ) -> Result<Brought> {
     let row = accounts::store::lock_account(tx, project.account_id).await?.ok_or(Error::NotFound)?;
-    let account = Account { id: row.id, plan: plans.of(&row.plan) };
+    let account = row.account(plans);
     if let Some(found) = checks::store::find(tx, old.uuid).await? {
         return Ok(if found.account_id == account.id { Brought::Already } else { Brought::Taken });
     }
