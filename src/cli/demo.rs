@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use uuid::Uuid;
 
 use super::{Failure, open, say};
-use crate::accounts::{self, Account};
+use crate::accounts;
 use crate::alerts::deliver;
 use crate::alerts::send::{Kind, Outcome};
 use crate::alerts::store::Claimed;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use uuid::Uuid;
 
 use super::{Failure, open, say};
-use crate::accounts::{self, Account, Project};
+use crate::accounts::{self, Project};
 use crate::config::Settings;
 use crate::db::{self, Db, ReadTx};
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@ mod commands;
 mod file;
 mod server;
 
-use flatline::accounts::{self, Account};
+use flatline::accounts;
 use flatline::db;
 use flatline::import::bring::{self, Brought};
 use flatline::import::plan::{self, Plan, Target};
