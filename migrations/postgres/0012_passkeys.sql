@@ -7,7 +7,6 @@ CREATE TABLE passkeys (
     credential BYTEA NOT NULL UNIQUE,
     public_key BYTEA NOT NULL,
     sign_count BIGINT NOT NULL,
-    may_sync BOOLEAN NOT NULL,
     name TEXT NOT NULL,
     created_at BIGINT NOT NULL,
     last_used_at BIGINT

@@ -35,8 +35,6 @@ pub struct Credential {
     /// COSE, as it came.
     pub public_key: Vec<u8>,
     pub sign_count: i64,
-    /// Whether it may be on several devices.
-    pub may_sync: bool,
 }
 
 /// An answer to the question who signs in, as it came.
@@ -150,7 +148,6 @@ fn credential(report: &Report<'_>) -> Option<Credential> {
         id: id.to_vec(),
         public_key: public_key.to_vec(),
         sign_count: report.sign_count,
-        may_sync: report.has(MAY_SYNC),
     })
 }
 
@@ -184,9 +181,6 @@ impl Assertion {
         report.judge(site)?;
         if !report.ends_with(report.rest) {
             return Err(Flaw::Unreadable);
-        }
-        if report.has(MAY_SYNC) != known.may_sync {
-            return Err(Flaw::Contradiction);
         }
         let key = PublicKey::read(&known.public_key).ok_or(Flaw::UnknownKey)?;
         let signed = [self.authenticator.as_slice(), &Sha256::digest(&self.client_data)].concat();

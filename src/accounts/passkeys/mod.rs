@@ -50,7 +50,6 @@ pub struct Known {
     pub user_id: i64,
     pub user_uuid: Uuid,
     pub public_key: Vec<u8>,
-    pub may_sync: bool,
 }
 
 /// Why an answer proves nothing: for the log, and never for whoever sent it.
@@ -70,7 +69,7 @@ pub enum Flaw {
     NobodyThere,
     #[error("the authenticator did not verify who was there")]
     Unverified,
-    #[error("what it says of copies contradicts itself, or what was said before")]
+    #[error("what it says of copies contradicts itself")]
     Contradiction,
     #[error("its key is of no kind that was asked for")]
     UnknownKey,

@@ -13,7 +13,7 @@ statements! {
         "SELECT uuid, credential, name, created_at, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id";
     FIND_KNOWN =
         "SELECT passkeys.uuid AS uuid, passkeys.user_id AS user_id, users.uuid AS user_uuid, \
-         passkeys.public_key AS public_key, passkeys.may_sync AS may_sync \
+         passkeys.public_key AS public_key \
          FROM passkeys JOIN users ON users.id = passkeys.user_id WHERE passkeys.credential = $1";
     /// Count limit: takes a passkey's place. Zero rows: nothing is left, or the user is gone.
     TAKE_PLACE = "UPDATE users SET passkeys_used = passkeys_used + 1 WHERE id = $1 AND passkeys_used < $2";
@@ -21,8 +21,8 @@ statements! {
     GIVE_BACK_PLACE = "UPDATE users SET passkeys_used = passkeys_used - 1 WHERE id = $1 AND passkeys_used > 0";
     /// One user for each credential; its place was taken before. Zero rows: it is stored already.
     CREATE =
-        "INSERT INTO passkeys (uuid, user_id, credential, public_key, sign_count, may_sync, name, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING";
+        "INSERT INTO passkeys (uuid, user_id, credential, public_key, sign_count, name, created_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (credential) DO NOTHING";
     /// A passkey's count of signatures goes forward, or stays nothing where its authenticator counts none. Zero rows:
     /// it would not, or the passkey was removed.
     ADVANCE =
@@ -92,7 +92,6 @@ pub(super) async fn create(
         .bind(made.id.clone())
         .bind(made.public_key.clone())
         .bind(made.sign_count)
-        .bind(made.may_sync)
         .bind(name.to_owned())
         .bind(now);
     Ok(change.count().await? == 1)

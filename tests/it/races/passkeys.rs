@@ -38,12 +38,7 @@ async fn owner(ground: &Ground) -> User {
 async fn add(ground: &Ground) -> SoftPasskey {
     let (user, now) = (owner(ground).await, ground.app.clock.now());
     let passkey = SoftPasskey::new(user.uuid.as_bytes());
-    let made = Credential {
-        id: passkey.credential.clone(),
-        public_key: passkey.public_key(),
-        sign_count: 0,
-        may_sync: false,
-    };
+    let made = Credential { id: passkey.credential.clone(), public_key: passkey.public_key(), sign_count: 0 };
     let mut tx = ground.db.begin_write().await.unwrap();
     let challenge = passkeys::ask(&mut tx, b"browser", Some(user.id), now).await.unwrap();
     let asked = Asked { challenge: &challenge, browser: b"browser" };
