@@ -1,5 +1,7 @@
 //! What a letter says: its subject and its readable text, as keywords are looked for in them. Pure.
 
+use std::collections::BTreeSet;
+
 use mail_parser::decoders::html::html_to_text;
 use mail_parser::{ContentType, Message, MessageParser, MessagePart, MessagePartId, MimeHeaders, PartType};
 
@@ -52,17 +54,27 @@ fn is_torn(part: &MessagePart<'_>) -> bool {
     part.is_encoding_problem && is_text && !is_attached
 }
 
-/// The parts that are looked at: the first of those that do not lie too deep.
+/// The parts that are looked at: the first of those that do not lie too deep. Parts whose parent lost its end count as
+/// the letter's own.
 fn near(message: &Message<'_>) -> Vec<MessagePartId> {
-    let (mut found, mut open) = (Vec::new(), vec![(0, 1)]);
+    let inner = |index: MessagePartId| match message.part(index).map(|part| &part.body) {
+        Some(PartType::Multipart(inner)) => inner.as_slice(),
+        _ => &[],
+    };
+    let all = (1..).take(message.parts.len().saturating_sub(1));
+    let held: BTreeSet<MessagePartId> =
+        (0..).take(message.parts.len()).flat_map(|index| inner(index).iter().copied()).collect();
+    let mut open: Vec<(MessagePartId, usize)> =
+        all.filter(|index| !held.contains(index)).map(|index| (index, 2)).collect();
+    open.push((0, 1));
+    let mut found = Vec::new();
     while let Some((index, depth)) = open.pop() {
         found.push(index);
-        if let Some(PartType::Multipart(inner)) = message.part(index).map(|part| &part.body)
-            && depth < DEPTH
-        {
-            open.extend(inner.iter().rev().map(|index| (*index, depth + 1)));
+        if depth < DEPTH {
+            open.extend(inner(index).iter().map(|index| (*index, depth + 1)));
         }
     }
+    found.sort_unstable();
     found.truncate(PARTS);
     found
 }
