@@ -206,7 +206,8 @@ pub async fn write(
 /// The answer is the channel as it was.
 #[utoipa::path(delete, path = "/channels/{channel}", operation_id = "delete_channel", tag = "channels",
     params(ByUuid), security(("key" = [])),
-    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Counted, Broken))]
+    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Counted,
+        Broken))]
 pub async fn delete(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,

@@ -34,13 +34,14 @@ const DESCRIBED: Version = Version(3);
         description = "Checks, their pings and changes of status, channels and badges of one project, the one that \
             the key opens. A `POST` may hold the key in its JSON body instead, as `api_key`. Where the plan limits \
             the calls of a key, every answer has the headers `RateLimit-Limit`, `RateLimit-Remaining` and \
-            `RateLimit-Reset`. Pages of other sites may read every answer. Every resource answers `OPTIONS`, and other methods that it does not have with an \
-            empty 405."),
+            `RateLimit-Reset`. Pages of other sites may read every answer. Every resource answers `OPTIONS`, and other \
+            methods that it does not have with an empty 405."),
     tags((name = "checks", description = "What is watched"), (name = "channels", description = "Where alerts go"),
         (name = "badges"), (name = "schedules"), (name = "service", description = "For whoever runs it")),
     paths(checks::list, checks::create, check::read, check::update, check::delete, check::pause, check::resume,
         pings::list, pings::body, flips::list, channels::list, channels::read, channels::write, channels::delete,
-        channels::test, returned::status, returned::bounce, badges::list, schedules::preview, service::status, service::metrics, describe),
+        channels::test, returned::status, returned::bounce, badges::list, schedules::preview, service::status,
+        service::metrics, describe),
     // Those that only answers name, which do not bring their types along.
     components(schemas(CheckJson, Failed, Limited)),
     modifiers(&Access),

@@ -82,7 +82,8 @@ pub async fn list(
 /// Byte for byte, as far as it was kept.
 #[utoipa::path(get, path = "/checks/{check}/pings/{n}/body", operation_id = "read_ping_body", tag = "checks",
     params(ByUuid, ("n" = i64, Path, description = "The ping's number")), security(("key" = [])),
-    responses((status = 200, description = "The body", body = String, content_type = "text/plain"), OfOne, Keyed, Counted, Broken))]
+    responses((status = 200, description = "The body", body = String, content_type = "text/plain"), OfOne, Keyed, Counted,
+        Broken))]
 pub async fn body(
     State(app): State<Arc<App>>,
     Path((_, check, n)): Path<(String, String, String)>,
