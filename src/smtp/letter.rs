@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use mail_parser::decoders::html::html_to_text;
 use mail_parser::{ContentType, Message, MessageParser, MessagePart, MessagePartId, MimeHeaders, PartType};
 
+use super::html;
 use crate::pings::filter::Letter;
 
 /// Parts of a letter that are read; what follows is left out.
@@ -27,9 +27,9 @@ pub fn read(raw: &[u8], sender: &str) -> Letter {
             message.text_body.contains(&index) || message.html_body.contains(&index) || is_torn(part);
         match &part.body {
             PartType::Text(html) if is_read && part.is_content_type("text", "html") => {
-                push_html(html, &mut text)
+                text.push_str(&html::words(html))
             }
-            PartType::Html(html) if is_read => push_html(html, &mut text),
+            PartType::Html(html) if is_read => text.push_str(&html::words(html)),
             PartType::Text(plain) if is_read => text.push_str(plain),
             _ => {}
         }
@@ -37,12 +37,6 @@ pub fn read(raw: &[u8], sender: &str) -> Letter {
     }
     let subject = message.subject().unwrap_or_default().to_owned();
     Letter { subject, text, is_bounce: sender.is_empty() }
-}
-
-/// What people read of HTML, with one space between words however they are set.
-fn push_html(html: &str, text: &mut String) {
-    let words = html_to_text(html).split_whitespace().collect::<Vec<_>>().join(" ");
-    text.push_str(&words);
 }
 
 /// Whether a text lost its end, or is not encoded as it says: it is read as it is.

@@ -5,6 +5,7 @@
 //! one ping for each recipient, through the recorder, before it is acknowledged; where that cannot be, the sender
 //! is told to come again (451). Connections, recipients, sizes and waits are bounded.
 
+mod html;
 mod letter;
 mod recipient;
 mod session;
