@@ -17,7 +17,7 @@ pub mod passkeys;
 mod projects;
 mod second_factor;
 mod settings;
-mod sign_in;
+pub mod sign_in;
 mod sign_up;
 mod team;
 mod transfer;
