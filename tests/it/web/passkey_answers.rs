@@ -64,6 +64,39 @@ fn an_answer_is_taken_only_if_every_step_holds() {
 }
 
 #[test]
+fn no_changed_byte_is_taken_and_none_breaks_the_reader() {
+    let site = Site::of(ORIGIN).expect("a site");
+    let user = id::uuid();
+    let passkey = SoftPasskey::new(user.as_bytes());
+    let known = Known { uuid: id::uuid(), user_id: 7, user_uuid: user, public_key: passkey.public_key() };
+    let answer = passkey.answer(&Said::new(GET, "challenge", ORIGIN));
+    let parts: [fn(&mut Assertion) -> &mut Vec<u8>; 4] = [
+        |one| &mut one.client_data,
+        |one| &mut one.authenticator,
+        |one| &mut one.signature,
+        |one| &mut one.user_handle,
+    ];
+    for part in parts {
+        for at in 0..part(&mut answer.clone()).len() {
+            let (mut changed, mut cut) = (answer.clone(), answer.clone());
+            part(&mut changed)[at] ^= 1;
+            part(&mut cut).truncate(at);
+            assert!(changed.judge(&site, &known).is_err() && cut.judge(&site, &known).is_err(), "byte {at}");
+        }
+    }
+    let (client_data, object) = passkey.make(&Said::new(CREATE, "challenge", ORIGIN));
+    for at in 0..object.len() {
+        assert!(read_new(&site, &client_data, &object[..at]).is_err(), "byte {at}");
+        for bit in 0..8 {
+            let mut changed = object.clone();
+            changed[at] ^= 1 << bit;
+            // A changed id, or key, is another passkey's; what matters is that an answer comes.
+            let _ = read_new(&site, &client_data, &changed);
+        }
+    }
+}
+
+#[test]
 fn a_new_passkey_is_taken_only_if_every_step_holds() {
     let site = Site::of(ORIGIN).expect("a site");
     let passkey = SoftPasskey::new(b"user");

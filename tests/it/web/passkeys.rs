@@ -303,6 +303,11 @@ on_both! {
         owner.open("/account").await;
         assert_refused(&sign_in(&world, &passkey, 0).await.1);
         assert_eq!(owner.post_from(PAGE, &remove, &[("proof", "correct horse")]).await.status, 404);
+        world.tick().await;
+        let told = world.outbox().await.concat();
+        for subject in ["Subject: A passkey was added at", "Subject: A passkey was removed at"] {
+            assert_eq!(told.matches(subject).count(), 1, "{subject}: {told}");
+        }
         assert_eq!(flatline::cli::examine(&world.app.db).await.unwrap(), Vec::<String>::new());
     }
 

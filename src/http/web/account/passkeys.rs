@@ -19,6 +19,8 @@ use super::proof::{Asked, prove};
 use crate::accounts::passkeys::{self, Added, Passkey, Site};
 use crate::accounts::sessions::{self, SignedIn};
 use crate::accounts::{self, Membership};
+use crate::alerts::letters;
+use crate::alerts::words::security::Change;
 use crate::app::App;
 use crate::config::Rule;
 use crate::db;
@@ -236,6 +238,9 @@ pub async fn add(State(app): State<Arc<App>>, posted: Posted) -> Result<Response
         visitor.signed_in(tx, now).await?;
         let user = accounts::store::lock_user(tx, user_id).await?.ok_or(WebFailure::Stale)?;
         let added = passkeys::add(tx, &user, &asked, &made, (name, limit(&app)), now).await?;
+        if added == Ok(Added::Done) {
+            letters::tell_change(tx, &user, Change::PasskeyAdded { name: name.to_owned() }, now).await?;
+        }
         Ok::<_, WebFailure>(added)
     })?;
     let words = match added {
@@ -290,8 +295,9 @@ pub async fn remove(
     db::write!(app.db, |tx| {
         let (signed_in, _) = visitor.signed_in(tx, now).await?;
         let user = proof.lock(tx).await?;
-        passkeys::remove(tx, user.id, passkey).await?.ok_or(WebFailure::NotFound)?;
-        Ok::<_, WebFailure>(sessions::end_all_but(tx, user.id, signed_in.session_uuid).await?)
+        let name = passkeys::remove(tx, user.id, passkey).await?.ok_or(WebFailure::NotFound)?;
+        sessions::end_all_but(tx, user.id, signed_in.session_uuid).await?;
+        Ok::<_, WebFailure>(letters::tell_change(tx, &user, Change::PasskeyRemoved { name }, now).await?)
     })?;
     Ok(to(PAGE))
 }
