@@ -122,8 +122,13 @@ fn a_new_passkey_is_taken_only_if_every_step_holds() {
     for (said, flaw) in table {
         assert_eq!(read(&said).map(|made| made.id), Err(flaw), "{said:?}");
     }
+}
 
-    let (client_data, report) = passkey.made(&right);
+#[test]
+fn nobody_vouches_for_a_new_passkey_but_itself() {
+    let site = Site::of(ORIGIN).expect("a site");
+    let passkey = SoftPasskey::new(b"user");
+    let (client_data, report) = passkey.made(&Said::new(CREATE, "challenge", ORIGIN));
     let signed = [report.as_slice(), &Sha256::digest(&client_data)].concat();
     let object = |format: &str, statement: Value, report: &[u8]| {
         cbor(&map(&[
