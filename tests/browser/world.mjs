@@ -1,10 +1,14 @@
 // A world for the browser: the real program on a database of its own, an account, and checks in every state.
 import { spawn, execFileSync } from 'node:child_process';
+import dns from 'node:dns';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+// The program listens on IPv4 alone.
+dns.setDefaultResultOrder('ipv4first');
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.FLATLINE_TEST_PROGRAM ?? path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/flatline');
