@@ -16,7 +16,7 @@ use crate::alerts::send::{Outcome, Senders};
 use crate::alerts::{Message, letters, setup};
 use crate::caller::Proxies;
 use crate::checks::json::Urls;
-use crate::checks::{self, Check};
+use crate::checks::{self, Check, unique_key};
 use crate::config::Settings;
 use crate::db::{self, Db, Fault, ReadTx, WriteTx, fault};
 use crate::error::{Error, Result};
@@ -96,7 +96,8 @@ impl App {
         Ok(row.ok_or(Error::NotFound)?.account(&self.settings.plans))
     }
 
-    /// Puts right what a start has to: the instance's row, and accounts whose plan's values changed.
+    /// Puts right what a start has to: the instance's row, checks without a key, and accounts whose plan's values
+    /// changed.
     ///
     /// # Errors
     /// The database's.
@@ -107,6 +108,7 @@ impl App {
             let plans = &self.settings.plans;
             Ok::<_, Error>((plans::outdated(tx, plans).await?, plans::orphans(tx, plans).await?))
         })?;
+        while db::write!(self.db, |tx| unique_key::fill(tx).await)? > 0 {}
         for (plan, accounts) in orphans {
             tracing::warn!(
                 plan,

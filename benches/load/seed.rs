@@ -1,7 +1,8 @@
 //! What stands in the databases before a run: checks as the program would have left them, with a log behind each.
 //!
 //! Made in the engines by plain SQL on top of the program's own migrations and accounts. `flatline doctor` finds nothing
-//! wrong with the result, which the smoke run asks it. Uuids are scattered over their index, as real ones are.
+//! wrong with the result, which the smoke run asks it. Uuids and keys are scattered over their indexes, as real ones are;
+//! the keys are of the right length, but not those of the uuids.
 
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
@@ -51,10 +52,18 @@ pub async fn fill(url: &str, seed: &Seed) -> Result<(), Failure> {
             "unhex(printf('%08x', (n * 2654435761) & 4294967295) || '000040008000' || printf('%012x', n))";
         let badge =
             "unhex(printf('%08x', (n * 2654435769) & 4294967295) || '000040008001' || printf('%012x', n))";
+        let key =
+            "unhex(printf('%08x', (n * 2654435761) & 4294967295) || '000040008000' || printf('%020x', n))";
         let project = format!("unhex('{}')", seed.project.replace('-', ""));
         for sql in statements(
             seed,
-            &[("{numbers}", numbers), ("{uuid}", uuid), ("{badge}", badge), ("{project}", &project)],
+            &[
+                ("{numbers}", numbers),
+                ("{uuid}", uuid),
+                ("{badge}", badge),
+                ("{key}", key),
+                ("{project}", &project),
+            ],
         ) {
             connection.execute(AssertSqlSafe(sql)).await?;
         }
@@ -67,10 +76,17 @@ pub async fn fill(url: &str, seed: &Seed) -> Result<(), Failure> {
         let numbers = "WITH series (n) AS (SELECT generate_series({first}::BIGINT, {last}::BIGINT))";
         let uuid = "(lpad(to_hex((n * 2654435761) & 4294967295), 8, '0') || '-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::UUID";
         let badge = "(lpad(to_hex((n * 2654435769) & 4294967295), 8, '0') || '-0000-4000-8001-' || lpad(to_hex(n), 12, '0'))::UUID";
+        let key = "decode(lpad(to_hex((n * 2654435761) & 4294967295), 8, '0') || '000040008000' || lpad(to_hex(n), 20, '0'), 'hex')";
         let project = format!("'{}'::UUID", seed.project);
         for sql in statements(
             seed,
-            &[("{numbers}", numbers), ("{uuid}", uuid), ("{badge}", badge), ("{project}", &project)],
+            &[
+                ("{numbers}", numbers),
+                ("{uuid}", uuid),
+                ("{badge}", badge),
+                ("{key}", key),
+                ("{project}", &project),
+            ],
         ) {
             connection.execute(AssertSqlSafe(sql)).await?;
         }
@@ -106,16 +122,47 @@ pub async fn make_overdue(url: &str, first: u64, count: u64) -> Result<(), Failu
     Ok(())
 }
 
+/// Gives checks a past of some thirty days: each tenth was down now and then, and one in fifty is. SQLite only.
+pub async fn add_history(url: &str, checks: u64) -> Result<(), Failure> {
+    let path = url.strip_prefix("sqlite://").ok_or("SQLite only")?;
+    let mut connection = sqlx::sqlite::SqliteConnection::connect(path).await?;
+    let flip = |old: &str, new: &str, reason: &str, days: &str, which: &str| {
+        format!(
+            "INSERT INTO flips (check_id, flipped_at, old_status, new_status, reason) SELECT id, \
+             created_at + ({days}) * 86400000, '{old}', '{new}', '{reason}' FROM checks WHERE id <= {checks} AND {which}"
+        )
+    };
+    let mut texts = vec![
+        format!("DELETE FROM flips WHERE check_id <= {checks}"),
+        format!("UPDATE checks SET created_at = last_ping_at - 30 * 86400000 WHERE id <= {checks}"),
+        flip("new", "up", "success", "0", "TRUE"),
+    ];
+    for day in [3, 11, 19] {
+        texts.push(flip("up", "down", "fail", &format!("{day} + id % 7"), "id % 10 = 0"));
+        texts.push(flip("down", "up", "success", &format!("{day}.5 + id % 7"), "id % 10 = 0"));
+    }
+    texts.push(flip("up", "down", "fail", "29", "id % 50 = 1"));
+    texts.push(format!(
+        "UPDATE checks SET status = 'down', told_status = 'down', tags = 'team-' || (id % 7) || ' backup' \
+         WHERE id <= {checks} AND id % 50 = 1"
+    ));
+    for sql in texts {
+        connection.execute(AssertSqlSafe(sql)).await?;
+    }
+    connection.close().await?;
+    Ok(())
+}
+
 fn statements(seed: &Seed, dialect: &[(&str, &str)]) -> Vec<String> {
     let texts = [
         "INSERT INTO checks (uuid, project_id, account_id, badge_key, created_at, rev, name, slug, tags, description, \
          kind, period_ms, grace_ms, schedule, zone, methods, manual_resume, filter_subject, filter_body, \
          filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw, floor_ms, seq, status, told_status, \
-         n_pings, last_ping_at, last_success_at, expected_at, deadline_at, wake_at) \
+         n_pings, last_ping_at, last_success_at, expected_at, deadline_at, wake_at, unique_key) \
          {numbers} SELECT {uuid}, p.id, p.account_id, {badge}, {now} - 864000000, 0, 'Nightly job ' || n, \
          'nightly-job-' || n, 'bench prod', '', 'simple', {period}, {grace}, '* * * * *', 'UTC', '', FALSE, FALSE, FALSE, \
          FALSE, FALSE, '', '', '', {floor}, {logged}, 'up', 'up', {logged}, {last}, {last}, {last} + {period}, \
-         {last} + {period} + {grace} + {floor}, {last} + {period} + {grace} + {floor} \
+         {last} + {period} + {grace} + {floor}, {last} + {period} + {grace} + {floor}, {key} \
          FROM series, projects AS p WHERE p.uuid = {project} ORDER BY n",
         "INSERT INTO pings (check_id, n, received_at, kind, scheme, remote_addr, method, user_agent, body_bytes) \
          {rows} SELECT c.id, r.n, c.last_ping_at - ({logged} - r.n) * {period}, 'success', 'http', '203.0.113.9', \

@@ -1,9 +1,10 @@
 //! Links for letters: what a reader may do without signing in, each signed for that one thing.
 //!
-//! A signed link is `<site>/mail/<verb>/<token>`: the token holds the uuids and a signature over verb and uuids,
-//! so it shows neither to a proxy's log, and a link to mute cannot be turned into one to pause. Links do not
-//! expire, for a letter may be read late; a new secret ends them all. A look at one (GET) must change nothing, for
-//! mail scanners look; what it says is done on POST. Nothing is stored here and nothing is done here.
+//! A signed link is `<site>/mail/<verb>/<token>`: the token holds what is meant and a signature over it and the verb,
+//! so a link to mute cannot be turned into one to pause. A check is meant by its unique key, since whoever reads a
+//! letter may have no business to ping. Links do not expire, for a letter may be read late; a new secret ends them all.
+//! A look at one (GET) must change nothing, for mail scanners look; what it says is done on POST. Nothing is stored
+//! here and nothing is done here.
 
 use std::fmt;
 
@@ -13,11 +14,15 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
 
+use crate::checks::UniqueKey;
+use crate::checks::unique_key;
+
 /// Bytes of the signature that a token carries: half of HMAC-SHA256, no less may be carried (RFC 2104).
 const SIGNATURE_BYTES: usize = 16;
 const UUID_BYTES: usize = 16;
+const KEY_BYTES: usize = unique_key::BYTES;
 /// Sets these signatures apart from whatever else is signed with the same secret.
-const CONTEXT: &[u8] = b"flatline mail link 1\0";
+const CONTEXT: &[u8] = b"flatline mail link 2\0";
 
 /// Makes and reads the links of one site.
 #[derive(Clone)]
@@ -30,9 +35,9 @@ pub struct Links {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Stop watching a check.
-    Pause { check: Uuid },
+    Pause { check: UniqueKey },
     /// Tell this channel nothing more about the check.
-    Mute { check: Uuid, channel: Uuid },
+    Mute { check: UniqueKey, channel: Uuid },
     /// Send this channel nothing any more.
     Stop { channel: Uuid },
     /// Send this channel's alerts to the address it had when the link was made; see [`address_mark`].
@@ -55,12 +60,31 @@ impl Action {
         }
     }
 
-    fn uuids(self) -> Vec<u8> {
+    /// What is meant, in the order of the fields.
+    fn bytes(self) -> Vec<u8> {
         match self {
-            Self::Pause { check: one } | Self::Stop { channel: one } => one.as_bytes().to_vec(),
-            Self::Mute { check: one, channel: other } | Self::Confirm { channel: one, address: other } => {
-                [one.into_bytes(), other.into_bytes()].concat()
+            Self::Pause { check } => check.as_bytes().to_vec(),
+            Self::Stop { channel } => channel.as_bytes().to_vec(),
+            Self::Mute { check, channel } => [check.as_bytes().as_slice(), channel.as_bytes()].concat(),
+            Self::Confirm { channel, address } => [channel.into_bytes(), address.into_bytes()].concat(),
+        }
+    }
+
+    fn read(verb: &str, bytes: &[u8]) -> Option<Self> {
+        let check = |bytes: &[u8]| bytes.try_into().map(UniqueKey::from_bytes).ok();
+        let uuid = |bytes: &[u8]| Uuid::from_slice(bytes).ok();
+        match verb {
+            "pause" => Some(Self::Pause { check: check(bytes)? }),
+            "stop" => Some(Self::Stop { channel: uuid(bytes)? }),
+            "mute" => {
+                let (one, other) = bytes.split_at_checked(KEY_BYTES)?;
+                Some(Self::Mute { check: check(one)?, channel: uuid(other)? })
             }
+            "confirm" => {
+                let (one, other) = bytes.split_at_checked(UUID_BYTES)?;
+                Some(Self::Confirm { channel: uuid(one)?, address: uuid(other)? })
+            }
+            _ => None,
         }
     }
 }
@@ -79,15 +103,15 @@ impl Links {
     }
 
     /// The check's page, for members who are signed in.
-    pub fn open(&self, check: Uuid) -> String {
+    pub fn open(&self, check: UniqueKey) -> String {
         format!("{}/checks/{check}", self.site_url)
     }
 
-    pub fn pause(&self, check: Uuid) -> String {
+    pub fn pause(&self, check: UniqueKey) -> String {
         self.signed(Action::Pause { check })
     }
 
-    pub fn mute(&self, check: Uuid, channel: Uuid) -> String {
+    pub fn mute(&self, check: UniqueKey, channel: Uuid) -> String {
         self.signed(Action::Mute { check, channel })
     }
 
@@ -105,22 +129,14 @@ impl Links {
     /// Reads the last two parts of a link's path; `None` for anything that this site did not sign.
     pub fn verify(&self, verb: &str, token: &str) -> Option<Action> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(token).ok()?;
-        let (uuids, signature) = bytes.split_at(bytes.len().checked_sub(SIGNATURE_BYTES)?);
-        let (uuids, rest) = uuids.as_chunks::<UUID_BYTES>();
-        let uuids: Vec<Uuid> = uuids.iter().copied().map(Uuid::from_bytes).collect();
-        let action = match (verb, uuids.as_slice(), rest) {
-            ("pause", [check], []) => Action::Pause { check: *check },
-            ("mute", [check, channel], []) => Action::Mute { check: *check, channel: *channel },
-            ("stop", [channel], []) => Action::Stop { channel: *channel },
-            ("confirm", [channel, address], []) => Action::Confirm { channel: *channel, address: *address },
-            _ => return None,
-        };
+        let (meant, signature) = bytes.split_at(bytes.len().checked_sub(SIGNATURE_BYTES)?);
+        let action = Action::read(verb, meant)?;
         self.mac(action).verify_truncated_left(signature).ok().map(|()| action)
     }
 
     fn signed(&self, action: Action) -> String {
         let signature = self.mac(action).finalize().into_bytes();
-        let token = [action.uuids().as_slice(), &signature[..SIGNATURE_BYTES]].concat();
+        let token = [action.bytes().as_slice(), &signature[..SIGNATURE_BYTES]].concat();
         format!("{}/mail/{}/{}", self.site_url, action.verb(), BASE64_URL_SAFE_NO_PAD.encode(token))
     }
 
@@ -130,7 +146,7 @@ impl Links {
             .chain_update(CONTEXT)
             .chain_update(action.verb())
             .chain_update(b"\0")
-            .chain_update(action.uuids())
+            .chain_update(action.bytes())
     }
 }
 
@@ -138,7 +154,7 @@ impl Links {
 mod tests {
     use super::*;
 
-    const CHECK: Uuid = Uuid::from_u128(0x4f7c_1b9e_0000_4000_8000_0000_0000_0001);
+    const UUID: Uuid = Uuid::from_u128(0x4f7c_1b9e_0000_4000_8000_0000_0000_0001);
     const CHANNEL: Uuid = Uuid::from_u128(0x6a2d_9c40_0000_4000_8000_0000_0000_0002);
 
     fn links() -> Links {
@@ -153,9 +169,10 @@ mod tests {
     #[test]
     fn a_link_says_what_it_does_and_reads_back_as_that() {
         let links = links();
+        let check = UniqueKey::of(UUID);
         let all = [
-            (links.pause(CHECK), "pause", Action::Pause { check: CHECK }),
-            (links.mute(CHECK, CHANNEL), "mute", Action::Mute { check: CHECK, channel: CHANNEL }),
+            (links.pause(check), "pause", Action::Pause { check }),
+            (links.mute(check, CHANNEL), "mute", Action::Mute { check, channel: CHANNEL }),
             (links.unsubscribe(CHANNEL), "stop", Action::Stop { channel: CHANNEL }),
             (
                 links.confirm(CHANNEL, "Ops@Example.org"),
@@ -169,15 +186,15 @@ mod tests {
             assert_eq!(links.verify(verb, token), Some(action));
         }
         assert_eq!(
-            links.open(CHECK),
-            "https://watch.example.org/checks/4f7c1b9e-0000-4000-8000-000000000001"
+            links.open(check),
+            "https://watch.example.org/checks/5a7e13a6d0de2346a76c4d7d7588c2c45390d8f5"
         );
     }
 
     #[test]
     fn links_stay_the_same_from_one_release_to_the_next() {
         assert_eq!(
-            links().pause(CHECK),
+            links().pause(UniqueKey::of(UUID)),
             "https://watch.example.org/mail/pause/T3wbngAAQACAAAAAAAAAAXPkTi-tZ8sKsD8INNi8Npw"
         );
     }
@@ -185,19 +202,19 @@ mod tests {
     #[test]
     fn a_signature_is_good_for_one_verb_only() {
         let links = links();
-        let pause = links.pause(CHECK);
+        let pause = links.pause(UniqueKey::of(UUID));
         let token = parts(&pause).1;
         for verb in ["stop", "mute", "open", "PAUSE", ""] {
             assert_eq!(links.verify(verb, token), None);
         }
-        // The same uuid signed for another purpose.
-        assert_ne!(token, parts(&links.unsubscribe(CHECK)).1);
+        // The same check signed for another purpose.
+        assert_ne!(token, parts(&links.unsubscribe(UUID)).1);
     }
 
     #[test]
     fn what_was_not_signed_here_is_refused() {
         let links = links();
-        let pause = links.pause(CHECK);
+        let pause = links.pause(UniqueKey::of(UUID));
         let token = parts(&pause).1;
         let stranger = Links::new("https://watch.example.org", &[8; 32]);
         assert_eq!(stranger.verify("pause", token), None);

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Channel, DeliveryState, NewChannel};
-use crate::checks::{Check, Status};
+use crate::checks::{Check, Status, unique_key};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
@@ -239,7 +239,7 @@ struct DownCheck {
 
 impl DownCheck {
     fn named(self) -> (String, Time) {
-        (if self.name.is_empty() { self.uuid.to_string() } else { self.name }, self.since_at)
+        (if self.name.is_empty() { unique_key::stand_in(self.uuid) } else { self.name }, self.since_at)
     }
 }
 

@@ -1,13 +1,11 @@
 //! A check as programs see it: the Management API's shape, field by field (`CONTRACT` 3.2). Also what a
 //! webhook's `$JSON` holds.
 
-use base16ct::lower;
 use serde::Serialize;
-use sha1::{Digest, Sha1};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Check, Kind, Status};
+use super::{Check, Kind, Status, UniqueKey};
 use crate::time::Time;
 
 /// Where links in answers point to; neither ends with a slash.
@@ -100,12 +98,6 @@ enum Shown {
     Started,
 }
 
-/// The key under which read-only access names a check: SHA-1 over the first half of its uuid.
-pub fn unique_key(uuid: Uuid) -> String {
-    let half = &uuid.simple().to_string()[..16];
-    lower::encode_string(&Sha1::digest(half.as_bytes()))
-}
-
 impl Access {
     /// The full shape of a check with these channels.
     pub fn full(channels: impl IntoIterator<Item = Uuid>) -> Self {
@@ -182,7 +174,7 @@ impl Identity {
     fn new(check: &Check, access: Access, urls: &Urls, version: u8) -> Self {
         let uuid = check.uuid;
         match access {
-            Access::Readonly => Self::Readonly { unique_key: unique_key(uuid) },
+            Access::Readonly => Self::Readonly { unique_key: UniqueKey::of(uuid).to_string() },
             Access::Full { channels } => {
                 let update_url = format!("{}/api/v{version}/checks/{uuid}", urls.site);
                 Self::Full {

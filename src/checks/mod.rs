@@ -15,10 +15,12 @@ pub mod state;
 pub mod store;
 #[cfg(test)]
 mod tests;
+pub mod unique_key;
 
 pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};
 pub use state::{Change, Reason, Signal, State, Status};
+pub use unique_key::UniqueKey;
 
 use uuid::Uuid;
 
@@ -209,9 +211,13 @@ impl Check {
         if self.project_id == seen.project_id { Ok(()) } else { Err(Error::Outdated) }
     }
 
-    /// The name, or the uuid where there is none.
+    /// The name, or what stands in for it where there is none.
     pub fn display_name(&self) -> String {
-        if self.settings.name.is_empty() { self.uuid.to_string() } else { self.settings.name.clone() }
+        if self.settings.name.is_empty() {
+            unique_key::stand_in(self.uuid)
+        } else {
+            self.settings.name.clone()
+        }
     }
 
     /// Whether a success is overdue but within the grace.

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::state::{Change as Flip, Floor, State};
-use super::{Check, Likeness, NewCheck, Settings, StoredFlip};
+use super::{Check, Likeness, NewCheck, Settings, StoredFlip, UniqueKey};
 use crate::accounts::Project;
 use crate::db::{Change, ReadTx, WriteTx, statements};
 use crate::error::Result;
@@ -67,9 +67,9 @@ statements! {
     CREATE_CHECK = concat!(
         "INSERT INTO checks (uuid, project_id, account_id, badge_key, created_at, floor_ms, name, slug, tags, \
          description, kind, period_ms, grace_ms, schedule, zone, methods, manual_resume, filter_subject, \
-         filter_body, filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw) \
+         filter_body, filter_http_body, filter_default_fail, start_kw, success_kw, failure_kw, unique_key) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, \
-         $22, $23, $24) RETURNING ", columns!());
+         $22, $23, $24, $25) RETURNING ", columns!());
     FIND_CHECK = concat!("SELECT ", columns!(), " FROM checks WHERE uuid = $1 AND deleted_at IS NULL");
     FIND_CHECK_BY_ID = concat!("SELECT ", columns!(), " FROM checks WHERE id = $1 AND deleted_at IS NULL");
     LIST_CHECKS = concat!("SELECT ", columns!(), " FROM checks WHERE project_id = $1 AND deleted_at IS NULL ORDER BY id");
@@ -270,7 +270,8 @@ pub async fn create(tx: &mut WriteTx, new: &NewCheck<'_>) -> Result<Check> {
         .bind(new.badge_key)
         .bind(new.now)
         .bind(new.floor);
-    let row = bind_settings(change, new.settings).maybe().await?;
+    let key = UniqueKey::of(new.uuid).as_bytes().to_vec();
+    let row = bind_settings(change, new.settings).bind(key).maybe().await?;
     tx.changes_project(new.project_id);
     row.ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
 }

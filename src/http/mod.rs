@@ -9,6 +9,7 @@ pub mod badge;
 pub mod body;
 pub mod connection;
 pub mod limits;
+pub mod named;
 pub mod ops;
 pub mod ping;
 pub mod project_metrics;

@@ -14,8 +14,7 @@ use uuid::Uuid;
 
 use crate::accounts;
 use crate::app::App;
-use crate::checks::json::unique_key;
-use crate::checks::{self, Check, Status};
+use crate::checks::{self, Check, Status, UniqueKey};
 use crate::db;
 use crate::error::Result;
 use crate::http::limits::{self, Asked};
@@ -110,7 +109,7 @@ fn text(checks: &[Check], now: Time) -> String {
         head(&mut out, family, help);
         for check in checks {
             let (name, tags) = (escape(&check.settings.name), escape(&check.settings.tags));
-            let (key, value) = (unique_key(check.uuid), u8::from(value(check, now)));
+            let (key, value) = (UniqueKey::of(check.uuid), u8::from(value(check, now)));
             line(
                 &mut out,
                 &format!("{family}{{name=\"{name}\", tags=\"{tags}\", unique_key=\"{key}\"}} {value}"),

@@ -1,5 +1,6 @@
 // A world for the browser: the real program on a database of its own, an account, and checks in every state.
 import { spawn, execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import dns from 'node:dns';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -70,6 +71,9 @@ export async function ping({ base }, uuid, suffix = '', body) {
   const answer = await fetch(`${base}/ping/${uuid}${suffix}`, { method: 'POST', body });
   if (!answer.ok) throw new Error(`ping ${suffix}: ${answer.status}`);
 }
+
+/** By what pages name the check of that uuid. */
+export const keyOf = uuid => createHash('sha1').update(uuid.replaceAll('-', '').slice(0, 16)).digest('hex');
 
 export const AWKWARD = `<b>x</b> "'& \u0646\u0633\u062e \u202eevil \u{1f525} ${'long '.repeat(14)}`.slice(0, 100).trim();
 

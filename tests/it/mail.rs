@@ -11,7 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::races::ground::until;
-use crate::support::{Engine, World, on_both, variable};
+use crate::support::{Engine, World, key_of, on_both, variable};
 
 const LIST: &Statement = &Statement {
     name: "LIST",
@@ -33,13 +33,13 @@ struct Delivery {
 }
 
 /// An Exim of the test's own: every letter becomes a file.
-struct Server {
+pub struct Server {
     folder: PathBuf,
-    url: String,
+    pub url: String,
 }
 
 impl Server {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let services = variable("FLATLINE_TEST_SERVICES_DIR").expect("run with tests/run");
         let folder = PathBuf::from(services).join(format!("smtp-{}", flatline::id::uuid().simple()));
         let url = run("start", &folder);
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// Waits until the server has put away what it took.
-    async fn letters_when(&self, count: usize) -> Vec<Vec<u8>> {
+    pub async fn letters_when(&self, count: usize) -> Vec<Vec<u8>> {
         until("the letters are there", async || self.letters().len() >= count).await;
         self.letters()
     }
@@ -89,7 +89,7 @@ fn run(verb: &str, folder: &std::path::Path) -> String {
     std::fs::read_to_string(output.path()).unwrap().trim().to_owned()
 }
 
-fn parse(letter: &[u8]) -> Message<'_> {
+pub fn parse(letter: &[u8]) -> Message<'_> {
     MessageParser::default().parse(letter).unwrap()
 }
 
@@ -144,7 +144,8 @@ on_both! {
         assert_eq!(folded, format!("<{unsubscribe}>"));
 
         let (text, html) = (down.body_text(0).unwrap(), down.body_html(0).unwrap());
-        for part in [name, "Espace libre: ", &uuid, &unsubscribe] {
+        let page = format!("http://flatline.test/checks/{}", key_of(&uuid));
+        for part in [name, "Espace libre: ", &page, &unsubscribe] {
             assert!(text.contains(part), "{part}: {text}");
             assert!(html.contains(part), "{part}: {html}");
         }

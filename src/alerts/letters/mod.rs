@@ -19,6 +19,7 @@ use super::words::sign_up::SignUp;
 use super::words::{Written, security, unseen};
 use super::{DeliveryState, deliver};
 use crate::accounts::{self, Account, User};
+use crate::checks::{UniqueKey, unique_key};
 use crate::db::{self, Db, WriteTx};
 use crate::error::{Error, Result};
 use crate::id;
@@ -66,6 +67,12 @@ pub struct Slot {
     pub check: Uuid,
     pub name: String,
     pub slot_at: Time,
+}
+
+impl Slot {
+    fn display_name(&self) -> String {
+        if self.name.is_empty() { unique_key::stand_in(self.check) } else { self.name.clone() }
+    }
 }
 
 /// Tells the account's owner, once a month, that its alerts are used up.
@@ -230,8 +237,8 @@ impl Facts {
             }
             Self::Unseen { gap_started_at, gap_ended_at, slots } => {
                 let slot = |slot: &Slot| unseen::Slot {
-                    check: slot.name.clone(),
-                    url: senders.links.open(slot.check),
+                    check: slot.display_name(),
+                    url: senders.links.open(UniqueKey::of(slot.check)),
                     at: slot.slot_at,
                 };
                 let slots: Vec<unseen::Slot> = slots.iter().map(slot).collect();

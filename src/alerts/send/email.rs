@@ -9,6 +9,7 @@ use super::form::{Fault, Field, Input};
 use super::{Checked, Kind, Outcome, Senders, sentence};
 use crate::alerts::Message;
 use crate::alerts::words::{self, Foot};
+use crate::checks::UniqueKey;
 use crate::mail::{Address, Letter, MailError, Sent};
 
 /// The kind's name.
@@ -69,7 +70,7 @@ fn send<'a>(senders: &'a Senders, message: &'a Message) -> BoxFuture<'a, Outcome
 fn letter(senders: &Senders, message: &Message) -> Result<Letter, String> {
     let config: Config = serde_json::from_str(&message.channel.config).map_err(|error| error.to_string())?;
     let to = Address::parse(&config.address).map_err(|error| error.to_string())?;
-    let (links, check, channel) = (&senders.links, message.check.uuid, message.channel.uuid);
+    let (links, check, channel) = (&senders.links, UniqueKey::of(message.check.uuid), message.channel.uuid);
     let foot = Foot {
         open: links.open(check),
         mute: links.mute(check, channel),
@@ -100,7 +101,10 @@ pub(in crate::alerts) fn outcome(sent: Result<Sent, MailError>) -> Outcome {
         Ok(Sent::Relayed { reply }) => Outcome::Sent { note: reply },
         Ok(Sent::Filed { path }) => {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            Outcome::Sent { note: format!("No mail server is set up; written to the outbox as {file}.") }
+            // What follows is the delivery's uuid, with which its receiver may report on it.
+            let begins = file.split('-').next().unwrap_or_default();
+            let note = format!("No mail server is set up; written to the outbox as {begins}-….eml.");
+            Outcome::Sent { note }
         }
         Err(error @ MailError::Rejected { .. }) => Outcome::Disable { why: sentence(&error.to_string()) },
         Err(error) if error.is_permanent() => Outcome::Failed { why: sentence(&error.to_string()) },

@@ -29,7 +29,7 @@ use clock::{Wall, long, short};
 pub use mail::Foot;
 
 use super::Message;
-use crate::checks::{Check, Kind, Status};
+use crate::checks::{Check, Kind, Status, unique_key};
 use crate::time::Span;
 
 /// Characters of a name that are shown.
@@ -54,7 +54,7 @@ pub struct Words {
     pub subject: String,
     /// The reason, without the name.
     pub title: String,
-    /// The check's name, or its uuid if it has none.
+    /// The check's name, or what stands in for it.
     pub name: String,
     /// Follows the name and makes sentences with it.
     pub lead: String,
@@ -109,9 +109,9 @@ pub fn alert(message: &Message) -> Words {
     }
 }
 
-/// The name of a check as messages show it: its uuid where it has none.
+/// The name of a check as messages and pages show it, or what stands in for it: never the uuid, which pings it.
 pub fn name_of(check: &Check) -> String {
-    named(&check.settings.name).unwrap_or_else(|| check.uuid.to_string())
+    named(&check.settings.name).unwrap_or_else(|| unique_key::stand_in(check.uuid))
 }
 
 fn named(name: &str) -> Option<String> {

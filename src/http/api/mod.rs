@@ -39,7 +39,7 @@ use crate::http::limits;
 pub use access::{Caller, Need};
 pub use failure::ApiFailure;
 
-use named::Named;
+use crate::http::named::Named;
 
 /// The version in the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ fn of_check(
             let segment = request.uri().path().split('/').nth(4).unwrap_or_default();
             match (version.map(|_| Named::of(segment)), by_key) {
                 (Ok(Named::Uuid(_)), _) => with_cors(next.run(request).await, methods),
-                (Ok(Named::UniqueKey), Some(methods)) => {
+                (Ok(Named::UniqueKey(_)), Some(methods)) => {
                     let allowed = request.method() == Method::OPTIONS || request.method() == methods;
                     let refused = StatusCode::METHOD_NOT_ALLOWED.into_response();
                     with_cors(if allowed { next.run(request).await } else { refused }, methods)

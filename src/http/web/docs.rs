@@ -12,14 +12,14 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use uuid::Uuid;
 
 use super::visitor::Visitor;
 use super::{WebFailure, api_reference, page};
 use crate::accounts;
 use crate::app::App;
-use crate::checks::{self, Check};
+use crate::checks::{self, Check, UniqueKey};
 use crate::db::{self, ReadTx};
+use crate::http::named::Named;
 use crate::time::Time;
 
 /// A page of the documentation.
@@ -84,7 +84,7 @@ struct Docs {
     text: String,
     is_signed_in: bool,
     /// The check whose address the snippets hold.
-    check: Option<(Uuid, String)>,
+    check: Option<(UniqueKey, String)>,
 }
 
 impl Docs {
@@ -118,7 +118,7 @@ async fn show(
 ) -> Result<Response, WebFailure> {
     let topic = TOPICS.iter().find(|topic| topic.slug == slug).ok_or(WebFailure::NotFound)?;
     let mut asked = url::form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
-    let check = asked.find(|(name, _)| name == "check").and_then(|(_, value)| value.parse().ok());
+    let check = asked.find(|(name, _)| name == "check").map(|(_, value)| Named::of(&value));
     show_topic(&app, &visitor, Some(topic), check).await
 }
 
@@ -126,7 +126,7 @@ async fn show_topic(
     app: &App,
     visitor: &Visitor,
     topic: Option<&'static Topic>,
-    asked: Option<Uuid>,
+    asked: Option<Named>,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
     let Reader { is_signed_in, check } = db::read!(app.db, |tx| reader(tx, visitor, asked, now).await)?;
@@ -140,7 +140,7 @@ async fn show_topic(
         current: topic,
         text: topic.map(|topic| html(topic.text, &addresses)).unwrap_or_default(),
         is_signed_in,
-        check: check.map(|check| (check.uuid, check.display_name())),
+        check: check.map(|check| (UniqueKey::of(check.uuid), check.display_name())),
     };
     Ok(page(StatusCode::OK, &docs))
 }
@@ -149,7 +149,7 @@ async fn show_topic(
 async fn reader(
     tx: &mut ReadTx,
     visitor: &Visitor,
-    asked: Option<Uuid>,
+    asked: Option<Named>,
     now: Time,
 ) -> Result<Reader, WebFailure> {
     let Some(signed_in) = visitor.user(tx, now).await? else {
@@ -158,7 +158,7 @@ async fn reader(
     let memberships = accounts::store::list_memberships(tx, signed_in.user.id).await?;
     for membership in memberships.iter().filter(|membership| membership.role.may_change()) {
         let checks = checks::store::list(tx, membership.project.id).await?;
-        let is_meant = |check: &Check| asked.is_none_or(|asked| check.uuid == asked);
+        let is_meant = |check: &Check| asked.is_none_or(|asked| asked.means(check.uuid));
         if let Some(check) = checks.into_iter().find(is_meant) {
             return Ok(Reader { is_signed_in: true, check: Some(check) });
         }

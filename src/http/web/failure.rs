@@ -19,6 +19,10 @@ pub enum WebFailure {
     SignIn {
         next: String,
     },
+    /// What the visitor may see stands at another address.
+    Moved {
+        to: String,
+    },
     /// A member whose role does not go so far.
     Forbidden,
     /// The form is not from a page that this browser was served, or that page is too old.
@@ -96,6 +100,7 @@ impl IntoResponse for WebFailure {
                 let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
                 Redirect::to(&format!("/sign-in?next={next}")).into_response()
             }
+            Self::Moved { to } => Redirect::permanent(&to).into_response(),
             Self::Forbidden => failed(
                 StatusCode::FORBIDDEN,
                 "Your role does not allow this",

@@ -17,7 +17,7 @@ use crate::alerts;
 use crate::alerts::links::{Action, address_mark};
 use crate::alerts::send::email;
 use crate::app::App;
-use crate::checks;
+use crate::checks::{self, unique_key};
 use crate::db;
 use crate::error::{Error, Result};
 use crate::pause;
@@ -83,10 +83,10 @@ impl Named {
     async fn find(tx: &mut db::ReadTx, action: Action) -> Result<Self> {
         Ok(match action {
             Action::Pause { check } => {
-                Self::Pause(Box::new(checks::store::find(tx, check).await?.ok_or(Error::NotFound)?))
+                Self::Pause(Box::new(unique_key::find(tx, check).await?.ok_or(Error::NotFound)?))
             }
             Action::Mute { check, channel } => Self::Mute(
-                Box::new(checks::store::find(tx, check).await?.ok_or(Error::NotFound)?),
+                Box::new(unique_key::find(tx, check).await?.ok_or(Error::NotFound)?),
                 alerts::store::find_channel_by_uuid(tx, channel).await?.ok_or(Error::NotFound)?,
             ),
             Action::Confirm { channel, address } => {

@@ -1,7 +1,7 @@
 //! `/projects/<uuid>/events` and `/wall/<key>/events`: tells an open page what changed, over server-sent events, so that
 //! it looks again.
 //!
-//! An event names checks and holds nothing else; what the page then shows it asks for as itself ([`Part`]), so that
+//! An event names checks, as pages do, and holds nothing else; what the page then shows it asks for as itself ([`Part`]), so that
 //! there is one rendering. The first event says at which version the project stands: who comes back after a sleep or a
 //! cut line sees whether anything was missed. Before each event it is looked up again whether the caller may still
 //! look. A page that takes nothing is hung up on; all end when news does, at the latest when the program stops.
@@ -27,6 +27,7 @@ use super::WebFailure;
 use super::visitor::{Need, Visitor};
 use crate::accounts::walls;
 use crate::app::App;
+use crate::checks::UniqueKey;
 use crate::checks::history::store as history_store;
 use crate::db::{self, Changed, ReadTx, Watch};
 use crate::http::connection::HangUp;
@@ -56,19 +57,19 @@ pub enum Part {
     /// What can change while it is open.
     Live,
     /// The same, of a list only the rows of these checks.
-    Rows(BTreeSet<Uuid>),
+    Rows(BTreeSet<UniqueKey>),
 }
 
 impl Part {
     /// Reads the header; what cannot be read asks for everything that can change.
     pub fn of(headers: &HeaderMap) -> Self {
         let Some(part) = headers.get(PART) else { return Self::Page };
-        let uuids = part.to_str().unwrap_or_default().split(',').map(|uuid| uuid.parse().ok());
-        uuids.collect::<Option<BTreeSet<Uuid>>>().map_or(Self::Live, Self::Rows)
+        let keys = part.to_str().unwrap_or_default().split(',').map(|key| key.parse().ok());
+        keys.collect::<Option<BTreeSet<UniqueKey>>>().map_or(Self::Live, Self::Rows)
     }
 
     /// Whether the row of a check is asked for.
-    pub fn has(&self, check: Uuid) -> bool {
+    pub fn has(&self, check: UniqueKey) -> bool {
         match self {
             Self::Page | Self::Live => true,
             Self::Rows(checks) => checks.contains(&check),
@@ -202,7 +203,9 @@ async fn speak(
 fn told(changed: Changed) -> Event {
     let data = match changed {
         Changed::All => "all".to_owned(),
-        Changed::Checks(checks) => checks.iter().map(Uuid::to_string).collect::<Vec<_>>().join(","),
+        Changed::Checks(checks) => {
+            checks.iter().map(|uuid| UniqueKey::of(*uuid).to_string()).collect::<Vec<_>>().join(",")
+        }
     };
     Event::default().event("changed").data(data)
 }
@@ -218,11 +221,14 @@ mod tests {
             headers.insert(PART, value.parse().unwrap());
             Part::of(&headers)
         };
-        let one = Uuid::from_u128(1);
+        let one = UniqueKey::of(Uuid::from_u128(1));
         assert_eq!(Part::of(&HeaderMap::new()), Part::Page);
         assert_eq!(part("all"), Part::Live);
         assert_eq!(part(&one.to_string()), Part::Rows(BTreeSet::from([one])));
-        assert!(part(&one.to_string()).has(one) && !part(&one.to_string()).has(Uuid::from_u128(2)));
+        assert!(
+            part(&one.to_string()).has(one)
+                && !part(&one.to_string()).has(UniqueKey::of(Uuid::from_u128(2 << 64)))
+        );
         assert_eq!(part("x"), Part::Live);
     }
 }

@@ -25,8 +25,9 @@ use crate::accounts::sessions::{self, Origin, SignedIn};
 use crate::accounts::{self, Membership, Role};
 use crate::app::App;
 use crate::caller;
-use crate::checks::{self, Check};
+use crate::checks::{self, Check, UniqueKey, unique_key};
 use crate::db::ReadTx;
+use crate::http::named::Named;
 use crate::id;
 use crate::time::Time;
 
@@ -36,6 +37,7 @@ const FORM_LIMIT: usize = 256 * 1024;
 const HALF: usize = 16;
 /// The name of the field that holds the token.
 pub const TOKEN_FIELD: &str = "token";
+const UUID_CHARS: usize = 36;
 
 /// What a page needs of a member's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,18 +274,35 @@ impl Visitor {
     /// The member at a check.
     ///
     /// # Errors
-    /// As for [`Visitor::open`].
+    /// As for [`Visitor::open`]; a page that was asked for by the check's uuid stands elsewhere.
     pub async fn open_check(
         &self,
         tx: &mut ReadTx,
-        check: Uuid,
+        named: Named,
         need: Need,
         now: Time,
     ) -> Result<(Opened, Check), WebFailure> {
-        let found = checks::store::find(tx, check).await?;
-        let project_id = found.as_ref().map(|check| check.project_id);
-        let opened = self.open_where(tx, need, now, |one| Some(one.project.id) == project_id).await?;
-        found.map(|check| (opened, check)).ok_or(WebFailure::NotFound)
+        let found: Vec<Check> = match named {
+            Named::UniqueKey(key) => unique_key::store::list(tx, key).await?,
+            Named::Uuid(uuid) => checks::store::find(tx, uuid).await?.into_iter().collect(),
+            Named::Nothing => Vec::new(),
+        };
+        let is_there = |one: &Membership| found.iter().any(|check| check.project_id == one.project.id);
+        let opened = self.open_where(tx, need, now, is_there).await?;
+        let project_id = opened.membership.project.id;
+        let check = found.into_iter().find(|check| check.project_id == project_id);
+        let check = check.ok_or(WebFailure::NotFound)?;
+        match (named, self.page_of_uuid()) {
+            (Named::Uuid(uuid), Some(rest)) => {
+                Err(WebFailure::Moved { to: format!("{}{rest}", check_path(uuid)) })
+            }
+            _ => Ok((opened, check)),
+        }
+    }
+
+    /// What follows the uuid where a page is asked for that names a check by it, as addresses once did.
+    fn page_of_uuid(&self) -> Option<&str> {
+        self.here.strip_prefix("/checks/")?.get(UUID_CHARS..)
     }
 
     /// The member in the one of their projects that is meant.
@@ -307,6 +326,11 @@ impl Visitor {
         };
         if may { Ok(Opened { signed_in, memberships, membership }) } else { Err(WebFailure::Forbidden) }
     }
+}
+
+/// The page of a check.
+pub fn check_path(uuid: Uuid) -> String {
+    format!("/checks/{}", UniqueKey::of(uuid))
 }
 
 impl Opened {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::races::examine;
 use super::{PLANS, plans_file};
 use crate::source::{Function, functions};
-use crate::support::{Client, Engine, World, on_both};
+use crate::support::{Client, Engine, World, key_of, on_both};
 use crate::web::browser::Browser;
 
 /// Callers of one race.
@@ -180,7 +180,7 @@ fn by_move(maker: Maker, number: usize) -> Asking {
 
 fn by_bulk(maker: Maker, number: usize) -> Asking {
     Box::pin(async move {
-        let check = &maker.movable[CALLERS + number];
+        let check = key_of(&maker.movable[CALLERS + number]);
         let path = format!("/projects/{}/bulk", maker.away);
         let target = maker.project.uuid.to_string();
         let fields = [("check", check.as_str()), ("do", "move"), ("project", &target)];
@@ -292,9 +292,10 @@ on_both! {
         let maker = maker(&world).await;
         let of = |statuses: &[u16], wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
         let list = format!("/projects/{}", maker.project.uuid);
+        let key = key_of(&maker.template);
         let delete = async || {
             let bulk = format!("{list}/bulk");
-            let fields = [("check", maker.template.as_str()), ("do", "delete")];
+            let fields = [("check", key.as_str()), ("do", "delete")];
             let answer = maker.browser.post_from("/account", &bulk, &fields).await;
             answer.header("location").unwrap().split("deleted=").nth(1).unwrap().to_owned()
         };

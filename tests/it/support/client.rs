@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use flatline::checks::UniqueKey;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
@@ -162,6 +163,11 @@ impl Client {
     pub async fn ping_with(&self, uuid: &str, suffix: &str, body: &[u8]) -> Answer {
         self.without_key().send("POST", &format!("/ping/{uuid}{suffix}"), &[], body.to_vec()).await
     }
+}
+
+/// By what pages and news name the check of that uuid.
+pub fn key_of(uuid: &str) -> String {
+    UniqueKey::of(uuid.parse().expect("a uuid")).to_string()
 }
 
 /// The uuid in a check's JSON.

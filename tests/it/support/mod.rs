@@ -10,7 +10,7 @@ mod process;
 mod receiver;
 mod wire;
 
-pub use client::{Answer, Client, uuid_of};
+pub use client::{Answer, Client, key_of, uuid_of};
 pub use process::{Process, program};
 pub use receiver::Receiver;
 pub use wire::Wire;

@@ -8,24 +8,24 @@ use serde_json::json;
 
 use super::browser::Browser;
 use crate::source::routes;
-use crate::support::{Engine, World};
+use crate::support::{Engine, World, key_of};
 
 /// The uuid of nothing.
-const NOTHING: &str = "00000000-0000-4000-8000-000000000000";
+pub const NOTHING: &str = "00000000-0000-4000-8000-000000000000";
 
 /// Owner, manager, member, read-only member, stranger, nobody.
-type Statuses = [u16; 6];
+pub type Statuses = [u16; 6];
 
 /// Method, route, the fields of a form, and what each of the cast gets.
-type Line = (&'static str, &'static str, &'static [(&'static str, &'static str)], Statuses);
+pub type Line = (&'static str, &'static str, &'static [(&'static str, &'static str)], Statuses);
 
 /// An answer that does not end.
-const STREAM: u16 = 0;
+pub const STREAM: u16 = 0;
 const ANYBODY_ELSE: &str = "stranger@example.org";
-const CAST: [&str; 5] =
+pub const CAST: [&str; 5] =
     ["owner@example.org", "manager@example.org", "member@example.org", "readonly@example.org", ANYBODY_ELSE];
 
-const TABLE: &[Line] = &[
+pub const TABLE: &[Line] = &[
     ("GET", "/", &[], [303; 6]),
     ("GET", "/sign-in", &[], [303, 303, 303, 303, 303, 200]),
     ("POST", "/sign-in", &[("email", "x")], [422; 6]),
@@ -135,7 +135,7 @@ fn every_route_has_its_line() {
 }
 
 /// A world with a member of each role in the owner's project.
-async fn world() -> World {
+pub async fn world() -> World {
     // At a site where browsers know passkeys.
     let world = World::with(Engine::Sqlite, "unlimited", &[("SITE_URL", "http://localhost")]).await;
     for email in &CAST[1..] {
@@ -153,12 +153,12 @@ async fn channel(world: &World) -> String {
 }
 
 /// The route with what it names filled in.
-fn path(world: &World, route: &str, check: &str, channel: &str) -> String {
+pub fn path(world: &World, route: &str, check: &str, channel: &str) -> String {
     route
         .replace("{channel}", channel)
         .replace("{kind}", "email")
         .replace("{project}", &world.owner.project.to_string())
-        .replace("{check}", check)
+        .replace("{check}", &key_of(check))
         .replace("{page}", "shell")
         .replace("{n}", "1")
         .replace("{session}", NOTHING)

@@ -1,4 +1,4 @@
-//! A browser for tests: it keeps cookies, reads forms out of pages and sends them back.
+//! A browser for tests: it keeps cookies, follows what moved for good, reads forms out of pages and sends them back.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,11 @@ impl Browser {
         let cookies = self.cookies();
         let mut all = vec![("Cookie", cookies.as_str()), ("User-Agent", "a test's browser")];
         all.extend(headers);
-        let answer = self.client.send(method, path, &all, body).await;
+        let mut answer = self.client.send(method, path, &all, body).await;
+        if answer.status == 308 {
+            let to = answer.header("location").expect("where it went").to_owned();
+            answer = self.client.send(method, &to, &all, Vec::new()).await;
+        }
         let mut jar = self.jar.lock().expect("no test panics while it holds it");
         for line in answer.headers.get_all("set-cookie") {
             let pair = line.to_str().expect("ASCII").split(';').next().expect("a pair");

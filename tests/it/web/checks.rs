@@ -4,7 +4,7 @@ use flatline::time::Span;
 use serde_json::json;
 
 use super::browser::Browser;
-use crate::support::{Engine, World, on_both};
+use crate::support::{Engine, World, key_of, on_both};
 
 const OWNER: &str = "owner@example.org";
 
@@ -57,7 +57,7 @@ on_both! {
         let browser = Browser::signed_in(&world, OWNER).await;
         let bulk = format!("{}/bulk", list(&world));
         let ticked = |extra: &[(&'static str, &'static str)]| {
-            let mut fields = vec![("check", uuids[0].clone()), ("check", uuids[2].clone())];
+            let mut fields = vec![("check", key_of(&uuids[0])), ("check", key_of(&uuids[2]))];
             fields.extend(extra.iter().map(|(name, value)| (*name, (*value).to_owned())));
             fields
         };
@@ -95,7 +95,7 @@ on_both! {
         let first = world.client.check(&json!({"name": "first"})).await;
         let browser = Browser::signed_in(&world, OWNER).await;
         let bulk = format!("{}/bulk", list(&world));
-        let answer = browser.post_from("/account", &bulk, &[("check", &first), ("do", "delete")]).await;
+        let answer = browser.post_from("/account", &bulk, &[("check", &key_of(&first)), ("do", "delete")]).await;
         let at = answer.header("location").expect("a page").split("deleted=").nth(1).expect("an instant").to_owned();
         for number in 0..20 {
             world.client.check(&json!({"name": format!("other {number}")})).await;

@@ -11,20 +11,20 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::browser::Browser;
-use crate::support::{Client, Engine, Place, Process, World, on_both, sign_up};
+use crate::support::{Client, Engine, Place, Process, World, key_of, on_both, sign_up};
 
 const OWNER: &str = "owner@example.org";
 /// Longer than anything here takes; who waits for it has failed.
 const LONG: Duration = Duration::from_secs(30);
 
 /// A stream of events.
-struct Events {
+pub struct Events {
     response: reqwest::Response,
     heard: String,
 }
 
 impl Events {
-    async fn open(client: &Client, path: &str, cookies: &str) -> Result<Self, (u16, HeaderMap)> {
+    pub async fn open(client: &Client, path: &str, cookies: &str) -> Result<Self, (u16, HeaderMap)> {
         let response = client.stream(path, cookies).await;
         match response.status().as_u16() {
             200 => Ok(Self { response, heard: String::new() }),
@@ -33,7 +33,7 @@ impl Events {
     }
 
     /// The next event's name and data; `None` when the stream is over.
-    async fn next(&mut self) -> Option<(String, String)> {
+    pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
             while let Some((event, rest)) = self.heard.split_once("\n\n") {
                 let field = |name: &str| {
@@ -80,13 +80,13 @@ on_both! {
         assert!(page.contains(&format!("data-version=\"{version}\"")), "{version}: {page}");
         assert!(page.contains(&format!("data-live=\"{}\"", events(&world))), "{page}");
         assert_eq!(world.client.ping(&check, "").await.status, 200);
-        assert_eq!(stream.changed().await, check);
+        assert_eq!(stream.changed().await, key_of(&check));
         assert_eq!(world.client.post(&format!("checks/{check}"), &json!({"name": "other"})).await.status, 200);
-        assert_eq!(stream.changed().await, check);
+        assert_eq!(stream.changed().await, key_of(&check));
         let another = world.client.check(&json!({"name": "two"})).await;
         assert_eq!(stream.changed().await, "all");
         assert_eq!(world.client.delete(&format!("checks/{another}")).await.status, 200);
-        assert_eq!(stream.changed().await, another);
+        assert_eq!(stream.changed().await, key_of(&another));
         let (_, now) = listen(&world, &browser).await;
         assert_ne!(now, version, "who comes back sees that something was missed");
     }
@@ -99,9 +99,9 @@ on_both! {
         world.pass(Span::minutes(3)).await;
         let (mut stream, _) = listen(&world, &browser).await;
         world.app.sweep().await.unwrap();
-        assert_eq!(stream.changed().await, check);
+        assert_eq!(stream.changed().await, key_of(&check));
         world.app.deliver().await.unwrap();
-        assert_eq!(stream.changed().await, check);
+        assert_eq!(stream.changed().await, key_of(&check));
     }
 
     async fn another_project_hears_nothing(engine: Engine) {
@@ -115,7 +115,7 @@ on_both! {
         assert_eq!(world.client.ping(&check, "").await.status, 200);
         let own = world.client.with_key(&other.api_key).check(&json!({"name": "theirs"})).await;
         assert_eq!(world.client.ping(&own, "").await.status, 200);
-        assert!(["all", own.as_str()].contains(&stream.changed().await.as_str()));
+        assert!(["all", key_of(&own).as_str()].contains(&stream.changed().await.as_str()));
     }
 
     async fn it_ends_with_the_session_and_with_the_membership(engine: Engine) {
@@ -194,8 +194,8 @@ async fn only_what_changed_is_rendered_for_a_page_that_is_open() {
     let browser = Browser::signed_in(&world, OWNER).await;
     let page = format!("/projects/{}", world.owner.project);
     let part = async |value: &str| browser.get_with(&page, &[("X-Part", value)]).await.text();
-    let row = part(&checks[0]).await;
-    assert!(row.contains(&format!("id=\"r-{}\"", checks[0])) && !row.contains("second"), "{row}");
+    let row = part(&key_of(&checks[0])).await;
+    assert!(row.contains(&format!("id=\"r-{}\"", key_of(&checks[0]))) && !row.contains("second"), "{row}");
     assert!(row.contains("data-title=\"My project") && !row.contains("<html"), "{row}");
     let all = part("all").await;
     assert!(all.contains("first") && all.contains("second") && !all.contains("<html"), "{all}");
@@ -216,7 +216,7 @@ async fn a_ping_to_one_process_is_told_to_a_page_of_another() {
     assert_eq!(stream.next().await.unwrap().0, "version");
     assert_eq!(client.ping(&check, "").await.status, 200);
     let told = stream.changed().await;
-    assert!(told == check || told == "all", "{told}: the creation may come with it");
+    assert!(told == key_of(&check) || told == "all", "{told}: the creation may come with it");
     let mut others = other;
     assert!(others.terminate().await.success());
     assert_eq!(stream.next().await, None, "a stop is not held up by open pages");

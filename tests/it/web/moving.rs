@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::browser::Browser;
 use crate::races::rows;
-use crate::support::{Client, Engine, World, on_both};
+use crate::support::{Client, Engine, World, key_of, on_both};
 
 const OWNER: &str = "owner@example.org";
 const OTHER: &str = "other@example.org";
@@ -48,7 +48,7 @@ on_both! {
         assert_eq!(world.client.ping(&check, "").await.status, 200);
         let before = rows::row(&world.app.db, &check).await;
         let owner = Browser::signed_in(&world, OWNER).await;
-        assert!(owner.open(&format!("/checks/{check}")).await.contains(&format!("/checks/{check}/move")));
+        assert!(owner.open(&format!("/checks/{check}")).await.contains(&format!("/checks/{}/move", key_of(&check))));
         assert!(owner.open(&format!("/checks/{check}/move")).await.contains(&target.project));
         assert_eq!(move_one(&owner, &check, &target.project).await.0, 303);
 
@@ -83,7 +83,8 @@ on_both! {
         assert!(owner.open(&list).await.contains(&format!("<option value=\"{}\">", target.project)));
         let bulk = async |checks: &[String]| {
             let mut fields = vec![("do", "move"), ("project", target.project.as_str())];
-            fields.extend(checks.iter().rev().map(|check| ("check", check.as_str())));
+            let keys: Vec<String> = checks.iter().rev().map(|check| key_of(check)).collect();
+            fields.extend(keys.iter().map(|key| ("check", key.as_str())));
             owner.post_from(&list, &format!("{list}/bulk"), &fields).await
         };
         let full = bulk(&checks).await;

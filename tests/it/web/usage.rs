@@ -4,7 +4,7 @@ use flatline::time::Span;
 use serde_json::json;
 
 use super::browser::Browser;
-use crate::support::{Engine, World, on_both};
+use crate::support::{Engine, World, key_of, on_both};
 
 const OWNER: &str = "owner@example.org";
 
@@ -35,7 +35,7 @@ on_both! {
         }
         let page = Browser::signed_in(&world, OWNER).await.open("/usage").await;
         assert!(page.contains("once in 5 min</strong>"), "{page}");
-        let row = page.split(&format!("/checks/{check}")).nth(1).expect("a row");
+        let row = page.split(&format!("/checks/{}", key_of(&check))).nth(1).expect("a row");
         assert!(row.contains("data-label=\"Recorded\">1<") && row.contains("data-label=\"Refused\">3<"), "{row}");
         assert!(row.contains("It says the same more often than once in 5 min."), "{row}");
         assert!(!page.contains("<b>often"), "{page}");

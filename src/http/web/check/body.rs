@@ -1,4 +1,4 @@
-//! `/checks/<uuid>/log/<n>`: one ping with all that it carried, and its body as a file.
+//! `/checks/<key>/log/<n>`: one ping with all that it carried, and its body as a file.
 
 use std::sync::Arc;
 
@@ -6,15 +6,16 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use uuid::Uuid;
 
 use super::log::{kind_of, origin};
 use super::output::output;
 use crate::alerts::words::clock::short;
 use crate::alerts::words::name_of;
 use crate::app::App;
+use crate::checks::UniqueKey;
 use crate::checks::log::{Entry, store as log_store};
 use crate::db;
+use crate::http::named::Named;
 use crate::http::web::mark::Mark;
 use crate::http::web::shell::Shell;
 use crate::http::web::visitor::{Need, Visitor};
@@ -25,7 +26,7 @@ use crate::http::web::{WebFailure, page};
 #[template(path = "web/ping.html")]
 struct Ping {
     shell: Shell,
-    check: Uuid,
+    check: UniqueKey,
     name: String,
     n: i64,
     mark: Mark,
@@ -40,7 +41,7 @@ struct Ping {
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path((check, n)): Path<(Uuid, i64)>,
+    Path((check, n)): Path<(Named, i64)>,
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -55,7 +56,7 @@ pub async fn show(
     let shown = output(&body);
     let template = Ping {
         shell: Shell::of_project(&app, &visitor, &opened, "Checks"),
-        check: check.uuid,
+        check: UniqueKey::of(check.uuid),
         name: name_of(&check),
         n,
         mark,
@@ -81,17 +82,18 @@ fn facts(entry: &Entry) -> Vec<(&'static str, String)> {
 /// The body as it was sent, to be saved and never to be run.
 pub async fn download(
     State(app): State<Arc<App>>,
-    Path((check, n)): Path<(Uuid, i64)>,
+    Path((check, n)): Path<(Named, i64)>,
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    let body = db::read!(app.db, |tx| {
+    let (key, body) = db::read!(app.db, |tx| {
         let (_, check) = visitor.open_check(tx, check, Need::Look, now).await?;
-        log_store::find_body(tx, check.id, n).await?.ok_or(WebFailure::NotFound)
+        let body = log_store::find_body(tx, check.id, n).await?.ok_or(WebFailure::NotFound)?;
+        Ok::<_, WebFailure>((UniqueKey::of(check.uuid), body))
     })?;
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
-        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{check}-{n}.bin\"")),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{key}-{n}.bin\"")),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox".to_owned()),
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use uuid::Uuid;
 
 use crate::app::App;
 use crate::checks::{self, Created, Settings};
 use crate::db;
 use crate::error::Error;
-use crate::http::web::visitor::{Need, Posted};
+use crate::http::named::Named;
+use crate::http::web::visitor::{Need, Posted, check_path};
 use crate::http::web::{WebFailure, to};
 use crate::{alerts, id, pause as pausing, removal};
 
@@ -18,35 +18,35 @@ const NAME_CHARS: usize = 100;
 
 pub async fn pause(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    db::write!(app.db, |tx| {
+    let uuid = db::write!(app.db, |tx| {
         let (_, check) = posted.visitor.open_check(tx, check, Need::Change, now).await?;
         pausing::pause(tx, check.id, now).await?.0.stayed(&check)?;
-        Ok::<_, WebFailure>(())
+        Ok::<_, WebFailure>(check.uuid)
     })?;
-    Ok(to(&format!("/checks/{check}")))
+    Ok(to(&check_path(uuid)))
 }
 
 pub async fn resume(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    db::write!(app.db, |tx| {
+    let uuid = db::write!(app.db, |tx| {
         let (_, check) = posted.visitor.open_check(tx, check, Need::Change, now).await?;
         pausing::resume(tx, check.id, now).await?.0.stayed(&check)?;
-        Ok::<_, WebFailure>(())
+        Ok::<_, WebFailure>(check.uuid)
     })?;
-    Ok(to(&format!("/checks/{check}")))
+    Ok(to(&check_path(uuid)))
 }
 
 pub async fn delete(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -61,7 +61,7 @@ pub async fn delete(
 /// Makes a check with the same settings and channels, without the slug, and goes on to its form.
 pub async fn copy(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -89,5 +89,5 @@ pub async fn copy(
             }
         }
     })?;
-    Ok(to(&format!("/checks/{made}/edit")))
+    Ok(to(&format!("{}/edit", check_path(made))))
 }

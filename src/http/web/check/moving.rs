@@ -1,4 +1,4 @@
-//! `/checks/<uuid>/move`: to which project a check goes, and what that changes.
+//! `/checks/<key>/move`: to which project a check goes, and what that changes.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::checks::Check;
+use crate::checks::{Check, UniqueKey};
 use crate::db;
 use crate::error::Error;
+use crate::http::named::Named;
 use crate::http::web::mark::Mark;
 use crate::http::web::shell::{ProjectLink, Shell};
-use crate::http::web::visitor::{Need, Opened, Posted, Visitor};
+use crate::http::web::visitor::{Need, Opened, Posted, Visitor, check_path};
 use crate::http::web::{WebFailure, page, to};
 use crate::moving;
 
@@ -22,7 +23,7 @@ use crate::moving;
 #[template(path = "web/move.html")]
 struct Move {
     shell: Shell,
-    uuid: Uuid,
+    key: UniqueKey,
     name: String,
     targets: Vec<ProjectLink>,
     complaint: Option<String>,
@@ -37,7 +38,7 @@ fn form(
     complaint: Option<String>,
 ) -> Response {
     let template = Move {
-        uuid: check.uuid,
+        key: UniqueKey::of(check.uuid),
         name: check.display_name(),
         targets: opened.other_projects(chosen),
         shell: Shell::of_project(app, visitor, opened, "Checks"),
@@ -49,7 +50,7 @@ fn form(
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -59,26 +60,27 @@ pub async fn show(
 
 pub async fn carry_out(
     State(app): State<Arc<App>>,
-    Path(uuid): Path<Uuid>,
+    Path(named): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let Posted { visitor, fields } = posted;
     let now = app.clock.now();
     let chosen: Option<Uuid> = fields.get("project").parse().ok();
     let moved = db::write!(app.db, |tx| {
-        let (_, check) = visitor.open_check(tx, uuid, Need::Change, now).await?;
+        let (_, check) = visitor.open_check(tx, named, Need::Change, now).await?;
         let Some(chosen) = chosen else {
             return Err(Error::invalid("Choose the project that the check goes to.").into());
         };
         let target = visitor.open(tx, chosen, Need::Change, now).await?.membership.project;
+        let uuid = check.uuid;
         moving::move_checks(tx, &app.settings.plans, &[check], &target, now).await?;
-        Ok::<_, WebFailure>(())
+        Ok::<_, WebFailure>(uuid)
     });
     match moved {
-        Ok(()) => Ok(to(&format!("/checks/{uuid}"))),
+        Ok(uuid) => Ok(to(&check_path(uuid))),
         Err(WebFailure::Error(Error::Invalid(words))) => {
             let (opened, check) =
-                db::read!(app.db, |tx| visitor.open_check(tx, uuid, Need::Change, now).await)?;
+                db::read!(app.db, |tx| visitor.open_check(tx, named, Need::Change, now).await)?;
             Ok(form(&app, &visitor, &opened, &check, chosen, Some(words)))
         }
         Err(failure) => Err(failure),

@@ -7,7 +7,7 @@ use axum::response::Response;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::checks::{self, Check};
+use crate::checks::{self, Check, UniqueKey, unique_key};
 use crate::db::{self, WriteTx};
 use crate::error::{Error, Result};
 use crate::http::web::fields::Fields;
@@ -52,15 +52,15 @@ pub async fn change(
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
     let Posted { visitor, fields } = posted;
-    let uuids: Vec<Uuid> = fields.all("check").filter_map(|uuid| uuid.parse().ok()).collect();
+    let keys: Vec<UniqueKey> = fields.all("check").filter_map(|key| key.parse().ok()).collect();
     let list = format!("/projects/{project}");
     let Some(deed) = Deed::read(&fields) else { return Ok(to(&list)) };
     db::write!(app.db, |tx| {
         let opened = visitor.open(tx, project, Need::Change, now).await?;
         let mut ticked = Vec::new();
-        for uuid in &uuids {
-            let check = checks::store::find(tx, *uuid).await?;
-            ticked.extend(check.filter(|check| check.project_id == opened.membership.project.id));
+        for key in &keys {
+            let checks = unique_key::store::list(tx, *key).await?;
+            ticked.extend(checks.into_iter().filter(|one| one.project_id == opened.membership.project.id));
         }
         // Several rows are locked in the order of their ids, whatever order they were ticked in.
         ticked.sort_by_key(|check| check.id);
@@ -76,7 +76,7 @@ pub async fn change(
         Ok::<_, WebFailure>(())
     })?;
     Ok(match deed {
-        Deed::Delete if !uuids.is_empty() => to(&format!("{list}?deleted={}", now.0)),
+        Deed::Delete if !keys.is_empty() => to(&format!("{list}?deleted={}", now.0)),
         Deed::Move(target) => to(&format!("/projects/{target}")),
         _ => to(&list),
     })

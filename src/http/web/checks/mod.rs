@@ -91,7 +91,7 @@ pub async fn show(
     let counts = Shown::ALL.map(|shown| Count { shown, number: number(&rows, shown) });
     let again = rows.iter().filter_map(Row::changes_at).filter(|at| *at > now).min();
     filter.apply(&mut rows);
-    rows.retain(|row| visitor.part.has(row.uuid));
+    rows.retain(|row| visitor.part.has(row.key));
     let project_row = &opened.membership.project;
     let first_line = project_row
         .ping_key

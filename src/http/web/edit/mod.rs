@@ -1,4 +1,4 @@
-//! `/projects/<uuid>/new-check` and `/checks/<uuid>/edit`: one form for making and changing a check.
+//! `/projects/<uuid>/new-check` and `/checks/<key>/edit`: one form for making and changing a check.
 //!
 //! The form carries the revision it was filled from. If somebody saved meanwhile nothing is written, and the page
 //! shows both versions, field by field, with what was typed kept.
@@ -22,7 +22,7 @@ use preview::{Preview, preview};
 use super::fields::Difference;
 use super::mark::Mark;
 use super::shell::Shell;
-use super::visitor::{Need, Opened, Posted, Visitor};
+use super::visitor::{Need, Opened, Posted, Visitor, check_path};
 use super::{WebFailure, page, to};
 use crate::alerts::words::name_of;
 use crate::alerts::{self, Channel};
@@ -30,6 +30,7 @@ use crate::app::App;
 use crate::checks::{self, Check, Created, Settings};
 use crate::db::{self, ReadTx, WriteTx};
 use crate::error::Error;
+use crate::http::named::Named;
 use crate::id;
 use crate::time::{Span, Time};
 
@@ -117,8 +118,8 @@ fn render(app: &App, visitor: &Visitor, around: Around, draft: Draft, now: Time)
     let project = opened.membership.project.uuid;
     let (action, back, title) = match &check {
         Some(check) => (
-            format!("/checks/{}/edit", check.uuid),
-            format!("/checks/{}", check.uuid),
+            format!("{}/edit", check_path(check.uuid)),
+            check_path(check.uuid),
             format!("Edit “{}”", name_of(check)),
         ),
         None => {
@@ -183,7 +184,7 @@ pub async fn create(
         Ok::<_, WebFailure>((around, saved))
     })?;
     Ok(match saved {
-        Saved::Check(check) => to(&format!("/checks/{check}")),
+        Saved::Check(uuid) => to(&check_path(uuid)),
         Saved::Complaints(complaints) => {
             let draft = Draft { complaints, ..Draft::new(None, typed) };
             render(&app, &visitor, around, draft, now)
@@ -256,7 +257,7 @@ async fn assigned(tx: &mut ReadTx, check_id: i64) -> Result<Vec<Uuid>, WebFailur
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -271,7 +272,7 @@ pub async fn show(
 
 pub async fn save(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     posted: Posted,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
@@ -290,7 +291,7 @@ pub async fn save(
         Ok::<_, WebFailure>((around, check, saved))
     })?;
     Ok(match saved {
-        Saved::Check(check) => to(&format!("/checks/{check}")),
+        Saved::Check(uuid) => to(&check_path(uuid)),
         Saved::Complaints(complaints) => {
             // What was typed still belongs to the revision that the form was filled from.
             let check = Check { rev: rev.unwrap_or(check.rev), ..check };

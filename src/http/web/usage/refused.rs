@@ -1,8 +1,9 @@
 //! Which checks had pings refused, why, and what would help.
 
 use super::{Stamp, Wall, grouped, short};
-use crate::checks::Signal;
 use crate::checks::holdings::Named;
+use crate::checks::{Signal, unique_key};
+use crate::http::web::visitor::check_path;
 use crate::recorder::{Recorder, Refused};
 
 /// A check of which pings were refused.
@@ -27,8 +28,8 @@ pub fn rows(recorder: &Recorder, checks: &[Named], wall: &Wall) -> Vec<RefusedRo
 
 fn row(refused: &Refused, check: &Named, wall: &Wall) -> RefusedRow {
     RefusedRow {
-        path: format!("/checks/{}", check.uuid),
-        name: if check.name.is_empty() { check.uuid.to_string() } else { check.name.clone() },
+        path: check_path(check.uuid),
+        name: if check.name.is_empty() { unique_key::stand_in(check.uuid) } else { check.name.clone() },
         accepted: grouped(check.n_pings),
         refused: grouped(i64::try_from(refused.pings).unwrap_or(i64::MAX)),
         last: wall.stamp(refused.last_at),
