@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::send::{self, Outcome, Senders};
 use super::store::{self, Claimed, Settlement};
-use super::{DeliveryState, Message, letters, moves, setup};
+use super::{DeliveryState, Message, attempts, letters, moves, setup};
 use crate::accounts::{self, Account, Charge};
 use crate::checks::Status;
 use crate::config::Plans;
@@ -138,6 +138,9 @@ impl Deliverer<'_> {
                 _ => settlement.clone(),
             };
             let settled = store::settle(tx, delivery.id, token, &settlement).await?;
+            if settled {
+                attempts::note(tx, delivery.id, delivery.attempts, &settlement, now).await?;
+            }
             tx.changes_check(message.check.project_id, message.check.uuid);
             setup::note(tx, delivery.channel_id, &outcome, now).await?;
             Ok::<_, crate::error::Error>(settled.then_some(settlement))
@@ -183,6 +186,7 @@ pub async fn pretend(
         let outcome = outcome(&delivery);
         let settlement = settlement(&delivery, &outcome, 0.5, now);
         store::settle(tx, delivery.id, delivery.claim.unwrap_or_default(), &settlement).await?;
+        attempts::note(tx, delivery.id, delivery.attempts, &settlement, now).await?;
         setup::note(tx, delivery.channel_id, &outcome, now).await?;
     }
     Ok(())

@@ -5,6 +5,7 @@
 //! deliveries under a lease, charges the account's quota, sends through [`send`] outside any transaction, and
 //! settles. Killed between any two steps, it repeats at most one message, with the same id; it loses none.
 
+pub mod attempts;
 pub mod deliver;
 pub mod letters;
 pub mod links;

@@ -9,6 +9,7 @@ use crate::time::Time;
 /// A delivery with its channel's name.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Told {
+    pub id: i64,
     /// The status it tells.
     pub tells: Status,
     pub flipped_at: Time,

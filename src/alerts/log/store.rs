@@ -6,7 +6,7 @@ use crate::error::Result;
 
 statements! {
     LIST_TOLD =
-        "SELECT deliveries.tells AS tells, flips.flipped_at AS flipped_at, channels.name AS channel_name, \
+        "SELECT deliveries.id AS id, deliveries.tells AS tells, flips.flipped_at AS flipped_at, channels.name AS channel_name, \
          channels.kind AS channel_kind, deliveries.state AS state, deliveries.attempts AS attempts, \
          deliveries.outcome AS outcome, deliveries.due_at AS due_at, deliveries.settled_at AS settled_at \
          FROM deliveries JOIN channels ON channels.id = deliveries.channel_id \

@@ -14,10 +14,19 @@ pub enum Day {
     Good,
     /// A success is late now.
     Late,
-    /// Flatline could not see a slot.
+    /// Flatline could not see a slot, or did not watch for most of the day.
     Unseen,
     /// It was down for some of it.
     Bad,
+}
+
+/// What Flatline did not see of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Missed<'a> {
+    /// Slots that could not be judged.
+    pub slots: &'a [Time],
+    /// Beginnings of the days for most of which nobody watched: see [`blind_days`].
+    pub days: &'a [Time],
 }
 
 /// How long a check was down within a span, and how often it went down.
@@ -56,26 +65,28 @@ fn stretches(from: Time, now: Time, flips: &[StoredFlip], status: Status) -> Vec
 pub fn days(
     begins: &[Time],
     flips: &[StoredFlip],
-    unseen: &[Time],
+    missed: Missed<'_>,
     status: Status,
     is_late: bool,
     now: Time,
 ) -> Vec<Day> {
     let Some(first) = begins.first() else { return Vec::new() };
     let stretches = stretches(*first, now, flips, status);
-    let mut days: Vec<Day> = begins.windows(2).map(|day| mark(day[0], day[1], &stretches, unseen)).collect();
+    let mut days: Vec<Day> = begins.windows(2).map(|day| mark(day[0], day[1], &stretches, missed)).collect();
     if is_late && let Some(today) = days.last_mut().filter(|today| **today != Day::Bad) {
         *today = Day::Late;
     }
     days
 }
 
-fn mark(from: Time, to: Time, stretches: &[Stretch], unseen: &[Time]) -> Day {
+fn mark(from: Time, to: Time, stretches: &[Stretch], missed: Missed<'_>) -> Day {
     let within = || stretches.iter().filter(|one| one.from < to && one.to > from);
     let any = |status: Status| within().any(|one| one.status == status);
     if any(Status::Down) {
         Day::Bad
-    } else if unseen.iter().any(|slot| *slot >= from && *slot < to) {
+    } else if missed.slots.iter().any(|slot| *slot >= from && *slot < to)
+        || (any(Status::Up) && missed.days.contains(&from))
+    {
         Day::Unseen
     } else if any(Status::Up) {
         Day::Good
@@ -84,6 +95,29 @@ fn mark(from: Time, to: Time, stretches: &[Stretch], unseen: &[Time]) -> Day {
     } else {
         Day::Quiet
     }
+}
+
+/// The beginnings of the days of which the gaps cover half or more, as far as they have passed.
+pub fn blind_days(begins: &[Time], gaps: &[Gap], now: Time) -> Vec<Time> {
+    let is_blind = |day: &&[Time]| {
+        let passed = day[1].min(now) - day[0];
+        passed > Span::ZERO && covered(day[0], day[1].min(now), gaps).0 * 2 >= passed.0
+    };
+    begins.windows(2).filter(is_blind).map(|day| day[0]).collect()
+}
+
+/// Gaps that overlap or touch as one, oldest first.
+pub fn merged(gaps: &[Gap]) -> Vec<Gap> {
+    let mut sorted = gaps.to_vec();
+    sorted.sort_by_key(|gap| gap.started_at);
+    let mut merged: Vec<Gap> = Vec::with_capacity(sorted.len());
+    for gap in sorted {
+        match merged.last_mut().filter(|last| last.ended_at >= gap.started_at) {
+            Some(last) => last.ended_at = last.ended_at.max(gap.ended_at),
+            None => merged.push(gap),
+        }
+    }
+    merged
 }
 
 /// The time down between two instants, without the `gaps` in which nobody watched.
@@ -164,12 +198,38 @@ mod tests {
             flip(73, Status::Down, Status::Up),
             flip(96, Status::Up, Status::Paused),
         ];
-        let marks = days(&begins, &flips, &[at(80)], Status::Paused, false, at(144));
+        let marks = days(&begins, &flips, slots(&[at(80)]), Status::Paused, false, at(144));
         assert_eq!(marks, [Day::Quiet, Day::Good, Day::Bad, Day::Bad, Day::Paused, Day::Paused]);
-        let late = days(&begins[..3], &[], &[], Status::Up, true, at(40));
+        let late = days(&begins[..3], &[], Missed::default(), Status::Up, true, at(40));
         assert_eq!(late, [Day::Good, Day::Late]);
-        let unseen = days(&begins[..3], &[], &[at(5)], Status::Up, false, at(40));
+        let unseen = days(&begins[..3], &[], slots(&[at(5)]), Status::Up, false, at(40));
         assert_eq!(unseen, [Day::Unseen, Day::Good]);
+    }
+
+    fn slots(slots: &[Time]) -> Missed<'_> {
+        Missed { slots, ..Missed::default() }
+    }
+
+    #[test]
+    fn a_day_that_nobody_watched_for_half_of_it_is_grey_where_the_check_was_up() {
+        let begins: Vec<Time> = (0..=3).map(|day| at(day * 24)).collect();
+        let gap = |from: i64, to: i64| Gap { started_at: at(from), ended_at: at(to) };
+        let gaps = [gap(0, 11), gap(24, 30), gap(28, 36), gap(50, 53)];
+        let blind = blind_days(&begins, &gaps, at(54));
+        assert_eq!(blind, [at(24), at(48)], "11 of 24 hours are not half, 12 are, and 3 of 6 that passed");
+        let missed = Missed { days: &blind, ..Missed::default() };
+        let mark = |status| days(&begins, &[], missed, status, false, at(54));
+        assert_eq!(mark(Status::Up), [Day::Good, Day::Unseen, Day::Unseen]);
+        assert_eq!(mark(Status::Paused), [Day::Paused; 3]);
+        assert_eq!(mark(Status::Down), [Day::Bad; 3]);
+    }
+
+    #[test]
+    fn gaps_that_overlap_or_touch_are_one() {
+        let gap = |from: i64, to: i64| Gap { started_at: at(from), ended_at: at(to) };
+        let all = [gap(8, 9), gap(1, 4), gap(2, 3), gap(4, 5)];
+        assert_eq!(merged(&all), [gap(1, 5), gap(8, 9)]);
+        assert_eq!(merged(&[]), []);
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl Wall {
         }
     }
 
+    /// As [`Wall::clock`], with seconds: `02:46:05`, `yesterday 02:31:40`.
+    pub fn clock_to_the_second(&self, at: Time) -> String {
+        format!("{}:{:02}", self.clock(at), self.zone.local(at).clock().second())
+    }
+
     /// `20 min ago`, `in 5 h`, else as [`Wall::clock`].
     pub fn near(&self, at: Time) -> String {
         let away = at - self.now;

@@ -1,17 +1,20 @@
-//! The log of a check as a table: pings and changes of its state, newest first, with what the runs printed.
+//! The log of a check as a table: pings, changes of its state and times in which Flatline was not watching, newest
+//! first, with what the runs printed.
 
 use std::collections::HashMap;
 
 use super::output::output;
 use crate::alerts::words::clock::short;
+use crate::checks::deadline::GAP_EXCUSES;
 use crate::checks::history::store::{self as history_store, Head, Wanted};
 use crate::checks::log::{Entry, store as log_store};
-use crate::checks::{self, Check, Signal, Status, StoredFlip};
+use crate::checks::{self, Check, Gap, Signal, Status, StoredFlip, history};
 use crate::db::ReadTx;
 use crate::error::Result;
 use crate::http::web::mark::Mark;
 use crate::http::web::shown;
 use crate::http::web::when::{Stamp, Wall};
+use crate::sweep::store as sweep_store;
 use crate::time::Time;
 
 /// Pings on one page of the log.
@@ -28,6 +31,8 @@ pub struct Read {
     entries: Vec<Entry>,
     heads: Vec<Head>,
     flips: Vec<StoredFlip>,
+    /// Spans in which Flatline was not watching.
+    gaps: Vec<Gap>,
     /// Where the next page begins, if there is one.
     pub older: Option<i64>,
 }
@@ -86,20 +91,31 @@ pub async fn read(
         Some(n) => log_store::find(tx, check.id, n).await?.map(|entry| entry.received_at),
         None => None,
     };
-    let shown = |flip: &&StoredFlip| {
-        (all || kind == "changes" || (kind == "failures" && flip.new_status == Status::Down))
-            && (kind == "changes" || oldest.is_none_or(|oldest| flip.flipped_at >= oldest))
-            && (kind == "changes" || newest.is_none_or(|newest| flip.flipped_at < newest))
+    let changes = kind == "changes";
+    let is_here = |at: Time| {
+        changes || (oldest.is_none_or(|oldest| at >= oldest) && newest.is_none_or(|newest| at < newest))
     };
-    let flips = flips.iter().filter(shown).cloned().collect();
+    let is_shown = |flip: &&StoredFlip| {
+        (all || changes || (kind == "failures" && flip.new_status == Status::Down))
+            && is_here(flip.flipped_at)
+    };
+    let flips = flips.iter().filter(is_shown).cloned().collect();
+    let mut gaps = Vec::new();
+    if all || changes {
+        let since = oldest.filter(|_| !changes).unwrap_or(check.created_at);
+        gaps = history::merged(&sweep_store::list_gaps(tx, since).await?);
+        let is_long = |gap: &Gap| gap.ended_at - gap.started_at >= GAP_EXCUSES;
+        gaps.retain(|gap| is_long(gap) && gap.ended_at > check.created_at && is_here(gap.ended_at));
+    }
     let older = entries.last().filter(|_| more).map(|entry| entry.n);
-    Ok(Read { entries, heads, flips, older })
+    Ok(Read { entries, heads, flips, gaps, older })
 }
 
 /// The lines of a page, newest first; a change stands above the ping that caused it.
 pub fn rows(read: Read, wall: &Wall) -> Vec<Row> {
     let mut heads: HashMap<i64, Vec<u8>> = read.heads.into_iter().map(|head| (head.n, head.head)).collect();
     let mut rows: Vec<Row> = read.flips.iter().map(|flip| change(flip, wall)).collect();
+    rows.extend(read.gaps.iter().map(|gap| unwatched(gap, wall)));
     rows.extend(read.entries.iter().map(|entry| ping(entry, heads.remove(&entry.n), wall)));
     rows.sort_by_key(|row| std::cmp::Reverse(row.at));
     rows
@@ -122,6 +138,22 @@ fn change(flip: &StoredFlip, wall: &Wall) -> Row {
         word: word.to_owned(),
         took: String::new(),
         what,
+        body: None,
+    }
+}
+
+/// A span in which Flatline did not watch, at its end: what came later stands above it.
+fn unwatched(gap: &Gap, wall: &Wall) -> Row {
+    let (from, to) = (wall.clock(gap.started_at), wall.clock(gap.ended_at));
+    Row {
+        at: gap.ended_at,
+        when: wall.clock_stamp(gap.ended_at),
+        tone: "flip",
+        word_tone: "is-rest",
+        mark: Mark::Unseen,
+        word: "not watched".to_owned(),
+        took: short(gap.ended_at - gap.started_at),
+        what: format!("From {from} to {to} Flatline was not watching: pings could not be taken."),
         body: None,
     }
 }

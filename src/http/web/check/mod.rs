@@ -1,4 +1,4 @@
-//! `/checks/<uuid>`: one check. The verdict first, then what happened, and what can be done.
+//! `/checks/<key>`: one check. The verdict first, then what happened, and what can be done.
 
 mod body;
 mod deeds;
@@ -7,6 +7,7 @@ mod log;
 pub mod moving;
 mod output;
 mod plot;
+mod told;
 mod verdict;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub use deeds::{copy, delete, pause, resume};
 
 use log::{KINDS, Row};
 use plot::{Plot, Runs};
+use told::{TOLD_MAX, ToldRow};
 use verdict::Verdict;
 
 use super::channels;
@@ -32,22 +34,23 @@ use super::shown::{self, Shown};
 use super::visitor::{Need, Opened, Visitor};
 use super::when::{Stamp, Wall};
 use super::{WebFailure, edit, live_page};
+use crate::alerts::attempts::{self, Attempt};
 use crate::alerts::log::{Told, store as told_store};
 use crate::alerts::words::clock::short;
 use crate::alerts::words::name_of;
-use crate::alerts::{self, Channel, DeliveryState};
+use crate::alerts::{self, Channel};
 use crate::app::App;
 use crate::checks::history::{self, Downtime, store as history_store};
 use crate::checks::log::{Entry, store as log_store};
-use crate::checks::{Check, Gap, Kind, Status, StoredFlip};
+use crate::checks::{Check, Gap, Kind, Status, StoredFlip, UniqueKey};
 use crate::db::{self, ReadTx};
+use crate::http::named::Named;
 use crate::sweep::store as sweep_store;
 use crate::time::{Span, Time};
 
 /// Days that the plot can show.
 const PLOT_DAYS: [i64; 3] = [14, 30, 90];
 const RUNS_MAX: i64 = 400;
-const TOLD_MAX: i64 = 20;
 const NEXT: usize = 5;
 /// Months of downtime, this one included.
 const MONTHS: usize = 3;
@@ -56,7 +59,7 @@ const MONTHS: usize = 3;
 #[template(path = "web/check.html", blocks = ["live"])]
 struct Page {
     shell: Shell,
-    uuid: Uuid,
+    key: UniqueKey,
     name: String,
     title: String,
     project: Uuid,
@@ -90,17 +93,6 @@ struct Address {
     mail: Option<String>,
 }
 
-struct ToldRow {
-    about: String,
-    to: String,
-    kind: String,
-    tone: &'static str,
-    mark: Mark,
-    word: &'static str,
-    more: String,
-    attempts: String,
-}
-
 struct Month {
     name: String,
     down: String,
@@ -132,6 +124,7 @@ struct Seen {
     outcomes: Vec<Entry>,
     log: log::Read,
     told: Vec<Told>,
+    attempts: Vec<Attempt>,
     channels: Vec<Channel>,
     gaps: Vec<Gap>,
     last_body: Vec<u8>,
@@ -140,7 +133,7 @@ struct Seen {
 
 pub async fn show(
     State(app): State<Arc<App>>,
-    Path(check): Path<Uuid>,
+    Path(check): Path<Named>,
     Query(view): Query<View>,
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
@@ -155,7 +148,7 @@ pub async fn show(
 async fn see(
     tx: &mut ReadTx,
     visitor: &Visitor,
-    check: Uuid,
+    check: Named,
     view: &View,
     days: i64,
     now: Time,
@@ -178,6 +171,7 @@ async fn see(
         outcomes: history_store::list_outcomes(tx, check.id, since, RUNS_MAX).await?,
         log: log::read(tx, &check, &view.kind, view.before.parse().ok(), &flips).await?,
         told: told_store::list_told(tx, check.id, TOLD_MAX).await?,
+        attempts: attempts::store::list_of_check(tx, check.id, TOLD_MAX).await?,
         gaps: sweep_store::list_gaps(tx, since.min(months_from)).await?,
         version: history_store::version(tx, check.project_id).await?,
         opened,
@@ -190,7 +184,20 @@ async fn see(
 }
 
 fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
-    let Seen { opened, check, wall, flips, outcomes, log, told, channels, gaps, last_body, version } = seen;
+    let Seen {
+        opened,
+        check,
+        wall,
+        flips,
+        outcomes,
+        log,
+        told,
+        attempts,
+        channels,
+        gaps,
+        last_body,
+        version,
+    } = seen;
     let standing = flips.first().filter(|flip| flip.new_status == check.state.told_status);
     let verdict = verdict::verdict(&check, standing, &last_body, &wall);
     let name = name_of(&check);
@@ -199,7 +206,7 @@ fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
     let (months, unwatched) = downtime(&check, &flips, &gaps_since_made, &wall);
     Page {
         title: if verdict.shown == Shown::Down { format!("(down) {name}") } else { name.clone() },
-        uuid: check.uuid,
+        key: UniqueKey::of(check.uuid),
         project: opened.membership.project.uuid,
         tags: check.settings.tags.split_whitespace().map(str::to_owned).collect(),
         description: check.settings.description.clone(),
@@ -216,7 +223,7 @@ fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
             .collect(),
         plot: plot::plot(Runs { outcomes: &outcomes, flips: &flips, gaps: &gaps_since_made, days }, &wall),
         days,
-        told: told.into_iter().map(|one| told_row(one, &wall)).collect(),
+        told: told::rows(told, &attempts, &wall),
         kind: KINDS
             .iter()
             .find(|(word, _)| *word == kind)
@@ -321,43 +328,6 @@ fn month(name: String, time: Downtime) -> Month {
     };
     let down = if time.span == Span::ZERO { "none".to_owned() } else { short(time.span) };
     Month { name, down, times, up }
-}
-
-fn told_row(told: Told, wall: &Wall) -> ToldRow {
-    let what = if told.tells == Status::Down { "Down" } else { "Up" };
-    let at = told.settled_at.map(|at| wall.clock(at)).unwrap_or_default();
-    let (tone, mark, word, more) = match told.state {
-        DeliveryState::Sent => ("is-up", Mark::Tick, "Sent", format!("{at}. {}", told.outcome)),
-        DeliveryState::Due if told.attempts == 0 => ("is-running", Mark::Play, "On its way", told.outcome),
-        DeliveryState::Due => (
-            "is-late",
-            Mark::Again,
-            "Trying again",
-            format!("Next attempt {}. {}", wall.near(told.due_at), told.outcome),
-        ),
-        DeliveryState::Held => (
-            "is-late",
-            Mark::Paused,
-            "Held: quota",
-            "The month's alerts are used up. It is sent when the month turns over, if it is still true."
-                .to_owned(),
-        ),
-        DeliveryState::Superseded if told.outcome == alerts::moves::REASON => {
-            ("is-rest", Mark::Dot, "Not sent", told.outcome.clone())
-        }
-        DeliveryState::Superseded => {
-            ("is-rest", Mark::Dot, "Not needed", "The state changed back before it was sent.".to_owned())
-        }
-        DeliveryState::GivenUp => ("is-down", Mark::Cross, "Given up", format!("{at}. {}", told.outcome)),
-    };
-    let attempts = match told.attempts {
-        0 => String::new(),
-        1 => "1 attempt".to_owned(),
-        attempts => format!("{attempts} attempts"),
-    };
-    let to = if told.channel_name.is_empty() { told.channel_kind.clone() } else { told.channel_name };
-    let about = format!("{what}, {}", wall.clock(told.flipped_at));
-    ToldRow { about, to, kind: told.channel_kind, tone, mark, word, more, attempts }
 }
 
 fn channel_row(channel: &Channel) -> ChannelRow {
