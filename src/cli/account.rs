@@ -7,6 +7,10 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::{Failure, open, say};
+use crate::accounts::second_factor;
+use crate::accounts::sessions;
+use crate::alerts::letters;
+use crate::alerts::words::security::Change;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::mail::Address;
@@ -32,6 +36,8 @@ pub enum Command {
     },
     /// Give an account another plan.
     Plan { email: String, plan: String },
+    /// Turn off the second factor of who lost it; their sessions end, and a letter tells them.
+    ResetSecondFactor { email: String },
 }
 
 #[derive(Serialize)]
@@ -51,6 +57,7 @@ pub async fn run(command: Command, settings: &Settings) -> Result<ExitCode, Fail
             create(settings, &email, password_stdin, plan, json).await
         }
         Command::Plan { email, plan } => change_plan(settings, &email, &plan).await,
+        Command::ResetSecondFactor { email } => reset_second_factor(settings, &email).await,
     }
 }
 
@@ -119,6 +126,35 @@ async fn change_plan(settings: &Settings, email: &str, name: &str) -> Result<Exi
             say(&format!("{email} is on plan {name}"));
             Ok(ExitCode::SUCCESS)
         }
+        Err(Error::NotFound) => Err(Failure(format!("{email} has no account"))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whoever asks for it must have been made sure of outside: this is the way around the factor.
+async fn reset_second_factor(settings: &Settings, email: &str) -> Result<ExitCode, Failure> {
+    let email = email.to_lowercase();
+    let db = open(settings).await?;
+    let now = Clock::System.now();
+    let reset = db::write!(db, |tx| {
+        let user = accounts::store::find_user_by_email(tx, &email).await?.ok_or(Error::NotFound)?;
+        accounts::store::lock_user(tx, user.id).await?;
+        if !second_factor::store::delete(tx, user.id).await? {
+            return Ok(None);
+        }
+        sessions::end_all(tx, user.id).await?;
+        letters::tell_change(tx, &user, Change::SecondFactorReset, now).await?;
+        Ok::<_, Error>(Some(user.id))
+    });
+    match reset {
+        Ok(Some(user)) => {
+            tracing::warn!(user, "the second factor was reset on the command line");
+            say(&format!(
+                "{email} signs in without a second factor; all sessions ended, and a letter says so"
+            ));
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok(None) => Err(Failure(format!("{email} has no second factor"))),
         Err(Error::NotFound) => Err(Failure(format!("{email} has no account"))),
         Err(error) => Err(error.into()),
     }

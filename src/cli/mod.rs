@@ -47,7 +47,7 @@ pub struct Args {
 pub enum Command {
     /// Serve until asked to stop.
     Serve,
-    /// Make an account, or change its plan.
+    /// Make an account, change its plan, or let somebody in who lost the second factor.
     #[command(subcommand)]
     Account(account::Command),
     /// Bring what another server watches over to this one.

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use flatline::accounts;
+use flatline::accounts::second_factor::{self, Authenticator};
+use flatline::accounts::sessions::{self, Origin};
 use flatline::checks::{Status, log};
 use flatline::db::{Db, Statement};
 use flatline::time::Clock;
@@ -119,6 +121,39 @@ on_both! {
             assert!(err.contains(why), "{err}");
         }
         assert_eq!(plan_of(&place, "ann@example.org").await, "business");
+    }
+
+    async fn a_lost_second_factor_is_reset_once_and_its_user_is_told(engine: Engine) {
+        let place = Place::new(engine).await;
+        create(&place, &["--email", "ann@example.org"]).await;
+        let reset = ["account", "reset-second-factor", "Ann@example.org"];
+        let (code, _, why) = said(&run(&place, &reset).await);
+        assert_eq!((code, why.as_str()), (1, "flatline: ann@example.org has no second factor\n"));
+        let (code, _, why) = said(&run(&place, &["account", "reset-second-factor", "bob@example.org"]).await);
+        assert_eq!((code, why.as_str()), (1, "flatline: bob@example.org has no account\n"));
+
+        let db = place.open().await;
+        let mut tx = db.begin_write().await.unwrap();
+        let now = Clock::System.now();
+        let ann = accounts::store::find_user_by_email(&mut tx, "ann@example.org").await.unwrap().unwrap();
+        let app = Authenticator::draw().unwrap();
+        assert!(second_factor::turn_on(&mut tx, ann.id, &app, &app.code(now), now).await.unwrap().is_some());
+        let origin = Origin { user_agent: String::new(), address: String::new() };
+        let session = sessions::begin(&mut tx, ann.id, &origin, now).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let (code, out, log) = said(&run(&place, &reset).await);
+        let done = "ann@example.org signs in without a second factor; all sessions ended, and a letter says so\n";
+        assert_eq!((code, out.as_str()), (0, done));
+        assert!(log.contains(&format!("the second factor was reset on the command line user={}", ann.id)), "{log}");
+        let mut tx = db.begin_read().await.unwrap();
+        assert!(second_factor::store::find(&mut tx, ann.id).await.unwrap().is_none());
+        assert!(sessions::find(&mut tx, &session, Clock::System.now()).await.unwrap().is_none());
+        const LETTERS: &Statement = &Statement { name: "LETTERS", text: "SELECT recipient, facts FROM letters WHERE account_id = $1" };
+        let letters: Vec<(String, String)> = tx.query(LETTERS).bind(ann.account_id).all().await.unwrap();
+        assert_eq!((letters.len(), letters[0].0.as_str()), (1, "ann@example.org"));
+        assert!(letters[0].1.contains("second_factor_reset"), "{}", letters[0].1);
+        assert_eq!(said(&run(&place, &reset).await).0, 1, "once");
     }
 
     async fn the_doctor_finds_counters_that_lie(engine: Engine) {

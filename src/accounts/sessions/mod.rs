@@ -119,6 +119,14 @@ pub async fn end_all_but(tx: &mut WriteTx, user_id: i64, kept: Uuid) -> Result<(
     super::emails::store::drop(tx, user_id).await
 }
 
+/// The same with every session: what others change in the user's place leaves none.
+///
+/// # Errors
+/// The database's.
+pub async fn end_all(tx: &mut WriteTx, user_id: i64) -> Result<()> {
+    end_all_but(tx, user_id, Uuid::nil()).await
+}
+
 /// Begins a session and returns its secret.
 ///
 /// # Errors

@@ -18,6 +18,8 @@ use super::{WebFailure, page, to};
 use crate::accounts::second_factor::{self, Code};
 use crate::accounts::sessions::{self, Admitted};
 use crate::accounts::{self, User};
+use crate::alerts::letters;
+use crate::alerts::words::security::Change;
 use crate::app::App;
 use crate::db;
 use crate::time::Time;
@@ -77,10 +79,14 @@ pub async fn submit(State(app): State<Arc<App>>, posted: Posted) -> Result<Respo
         if !second_factor::redeem(tx, user.id, &code, now).await? {
             return Ok::<_, WebFailure>(Tried::Wrong);
         }
-        Ok(match sessions::finish(tx, step, &visitor.origin(), now).await? {
-            Some(secret) => Tried::In(secret),
-            None => Tried::Over,
-        })
+        let Some(secret) = sessions::finish(tx, step, &visitor.origin(), now).await? else {
+            return Ok(Tried::Over);
+        };
+        if matches!(code, Code::Recovery(_)) {
+            let left = second_factor::store::find(tx, user.id).await?.map_or(0, |factor| factor.codes_left);
+            letters::tell_change(tx, &user, Change::CodeUsed { left }, now).await?;
+        }
+        Ok(Tried::In(secret))
     })?;
     Ok(match tried {
         Tried::In(secret) => let_in(&visitor, &Admitted::In(secret), next),

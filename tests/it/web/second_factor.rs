@@ -8,10 +8,14 @@ use super::sign_in::set_password;
 use crate::support::{Engine, World, on_both, sign_in_token};
 
 const OWNER: &str = "owner@example.org";
-const PAGE: &str = "/account/second-factor";
+pub const PAGE: &str = "/account/second-factor";
 
 /// Turns the factor on in a browser that is freshly signed in; the app, and the recovery codes.
-async fn turn_on(world: &World, browser: &Browser) -> (Authenticator, Vec<String>) {
+pub async fn turn_on(
+    world: &World,
+    browser: &Browser,
+    proof: &[(&str, &str)],
+) -> (Authenticator, Vec<String>) {
     let html = browser.open(PAGE).await;
     let secret = value_in(&html, "secret").expect("a secret");
     assert!(
@@ -19,7 +23,8 @@ async fn turn_on(world: &World, browser: &Browser) -> (Authenticator, Vec<String
     );
     let app = Authenticator::read(&secret).expect("the secret is one");
     let code = app.code(world.clock.now());
-    let answer = browser.post_from(PAGE, PAGE, &[("secret", &secret), ("code", &code)]).await;
+    let fields = [&[("secret", secret.as_str()), ("code", code.as_str())], proof].concat();
+    let answer = browser.post_from(PAGE, PAGE, &fields).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     (app, codes_in(&answer.text()))
 }
@@ -30,7 +35,7 @@ fn codes_in(html: &str) -> Vec<String> {
 }
 
 /// A browser that passed the first step.
-async fn first_step(world: &World) -> Browser {
+pub async fn first_step(world: &World) -> Browser {
     let browser = Browser::new(world);
     let path = format!("/sign-in/{}", sign_in_token(&world.app, OWNER).await);
     browser.open(&path).await;
@@ -40,7 +45,7 @@ async fn first_step(world: &World) -> Browser {
     browser
 }
 
-async fn second_step(browser: &Browser, code: &str) -> u16 {
+pub async fn second_step(browser: &Browser, code: &str) -> u16 {
     browser.submit("/sign-in/code", &[("code", code)]).await.status
 }
 
@@ -48,7 +53,7 @@ on_both! {
     async fn password_and_link_both_ask_for_a_code_that_works_once(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
         let browser = Browser::signed_in(&world, OWNER).await;
-        let (app, _) = turn_on(&world, &browser).await;
+        let (app, _) = turn_on(&world, &browser, &[]).await;
         set_password(&world, OWNER, "correct horse").await;
         let page = browser.open(PAGE).await;
         assert!(page.contains("A second factor is on") && !page.contains(&app.text()), "not shown again");
@@ -80,7 +85,7 @@ on_both! {
 
     async fn one_comes_back_to_pages_of_this_site_alone_after_the_code_too(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
-        let (app, _) = turn_on(&world, &Browser::signed_in(&world, OWNER).await).await;
+        let (app, _) = turn_on(&world, &Browser::signed_in(&world, OWNER).await, &[]).await;
         world.advance(Span::seconds(30));
         let browser = first_step(&world).await;
         let fields = [("code", app.code(world.clock.now())), ("next", "//evil.example".to_owned())];
@@ -92,7 +97,7 @@ on_both! {
     async fn each_recovery_code_works_once_and_new_ones_take_their_place(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
         let owner = Browser::signed_in(&world, OWNER).await;
-        let (app, codes) = turn_on(&world, &owner).await;
+        let (app, codes) = turn_on(&world, &owner, &[]).await;
         assert_eq!(codes.len(), 10);
         assert!(codes.iter().all(|code| code.len() == 19), "{codes:?}");
         assert_eq!(second_step(&first_step(&world).await, &codes[0].to_uppercase().replace('-', " ")).await, 303);
@@ -112,7 +117,7 @@ on_both! {
     async fn it_is_turned_off_with_a_code_and_only_so(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
         let owner = Browser::signed_in(&world, OWNER).await;
-        let (_, codes) = turn_on(&world, &owner).await;
+        let (_, codes) = turn_on(&world, &owner, &[]).await;
         let off = format!("{PAGE}/off");
         assert_eq!(owner.post_from(PAGE, &off, &[("code", "123456")]).await.status, 422);
         assert!(owner.open(PAGE).await.contains("A second factor is on"));
@@ -151,7 +156,7 @@ on_both! {
     async fn a_sign_in_that_waits_ends_after_five_minutes_and_with_a_new_password(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
         let owner = Browser::signed_in(&world, OWNER).await;
-        let (app, _) = turn_on(&world, &owner).await;
+        let (app, _) = turn_on(&world, &owner, &[]).await;
         let late = first_step(&world).await;
         world.advance(Span::minutes(5));
         assert_eq!(late.get("/sign-in/code").await.header("location"), Some("/sign-in"));
@@ -172,7 +177,7 @@ on_both! {
         std::fs::write(file.path(), limits).expect("it is written");
         let path = file.path().display().to_string();
         let world = World::with(engine, "unlimited", &[("PLANS_FILE", &path)]).await;
-        let (app, codes) = turn_on(&world, &Browser::signed_in(&world, OWNER).await).await;
+        let (app, codes) = turn_on(&world, &Browser::signed_in(&world, OWNER).await, &[]).await;
         let thief = first_step(&world).await;
         for _ in 0..3 {
             assert_eq!(second_step(&thief, "000000").await, 422);
@@ -188,7 +193,7 @@ on_both! {
 
     async fn a_second_step_that_somebody_planted_opens_nothing(engine: Engine) {
         let world = World::new(engine, "unlimited").await;
-        let (app, _) = turn_on(&world, &Browser::signed_in(&world, OWNER).await).await;
+        let (app, _) = turn_on(&world, &Browser::signed_in(&world, OWNER).await, &[]).await;
         world.advance(Span::seconds(30));
         let browser = Browser::new(&world);
         browser.plant("flatline_step", "planted0planted0planted0planted0planted0");

@@ -30,6 +30,8 @@ use super::{WebFailure, page, to};
 use crate::accounts::second_factor::SecondFactor;
 use crate::accounts::sessions::{self, Session, SignedIn};
 use crate::accounts::{self, Membership, password};
+use crate::alerts::letters;
+use crate::alerts::words::security::Change;
 use crate::app::App;
 use crate::db;
 use crate::schedule::Zone;
@@ -188,6 +190,7 @@ pub async fn set_password(State(app): State<Arc<App>>, posted: Posted) -> Result
         let user = proof.lock(tx).await?;
         accounts::store::set_password(tx, user.id, &hashed).await?;
         sessions::end_all_but(tx, user.id, signed_in.session_uuid).await?;
+        letters::tell_change(tx, &user, Change::Password, now).await?;
         Ok::<_, WebFailure>(())
     })?;
     Ok(to("/account"))

@@ -14,6 +14,8 @@ use super::proof::{Asked, prove};
 use crate::accounts::second_factor::{self, Authenticator, Code, SecondFactor};
 use crate::accounts::sessions::{self, SignedIn};
 use crate::accounts::{self, Membership};
+use crate::alerts::letters;
+use crate::alerts::words::security::Change;
 use crate::app::App;
 use crate::db;
 use crate::http::web::limits::{Attempt, spend};
@@ -133,6 +135,7 @@ pub async fn turn_on(State(app): State<Arc<App>>, posted: Posted) -> Result<Resp
         let codes = second_factor::turn_on(tx, user.id, &authenticator, &code, now).await?;
         if codes.is_some() {
             sessions::end_all_but(tx, user.id, signed_in.session_uuid).await?;
+            letters::tell_change(tx, &user, Change::SecondFactorOn, now).await?;
         }
         Ok::<_, WebFailure>(codes)
     })?;
@@ -151,12 +154,13 @@ pub async fn renew_codes(State(app): State<Arc<App>>, posted: Posted) -> Result<
     };
     let codes = db::write!(app.db, |tx| {
         let (signed_in, _) = visitor.signed_in(tx, now).await?;
-        let user_id = signed_in.user.id;
-        accounts::store::lock_user(tx, user_id).await?;
-        Ok::<_, WebFailure>(match second_factor::redeem(tx, user_id, &code, now).await? {
-            true => Some(second_factor::renew_codes(tx, user_id).await?),
-            false => None,
-        })
+        let user = &signed_in.user;
+        accounts::store::lock_user(tx, user.id).await?;
+        if !second_factor::redeem(tx, user.id, &code, now).await? {
+            return Ok(None);
+        }
+        letters::tell_change(tx, user, Change::CodesRenewed, now).await?;
+        Ok::<_, WebFailure>(Some(second_factor::renew_codes(tx, user.id).await?))
     })?;
     match codes {
         Some(codes) => Ok(seen.codes(&app, &visitor, codes)),
@@ -173,12 +177,13 @@ pub async fn turn_off(State(app): State<Arc<App>>, posted: Posted) -> Result<Res
     };
     let is_off = db::write!(app.db, |tx| {
         let (signed_in, _) = visitor.signed_in(tx, now).await?;
-        let user_id = signed_in.user.id;
-        accounts::store::lock_user(tx, user_id).await?;
-        let is_right = second_factor::redeem(tx, user_id, &code, now).await?;
+        let user = &signed_in.user;
+        accounts::store::lock_user(tx, user.id).await?;
+        let is_right = second_factor::redeem(tx, user.id, &code, now).await?;
         if is_right {
-            second_factor::store::delete(tx, user_id).await?;
-            sessions::end_all_but(tx, user_id, signed_in.session_uuid).await?;
+            second_factor::store::delete(tx, user.id).await?;
+            sessions::end_all_but(tx, user.id, signed_in.session_uuid).await?;
+            letters::tell_change(tx, user, Change::SecondFactorOff, now).await?;
         }
         Ok::<_, WebFailure>(is_right)
     })?;
