@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clocks")]
 
 mod bounds;
+mod dashboard;
 mod driver;
 mod report;
 mod scale;

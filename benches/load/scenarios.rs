@@ -9,6 +9,7 @@ use flatline::time::Clock;
 use tokio::sync::Notify;
 
 use crate::Failure;
+use crate::dashboard;
 use crate::driver::{self, Answers, Target};
 use crate::report::Aim;
 use crate::stage::{Database, Engine, Postgres, Server, Size};
@@ -28,6 +29,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("busy", "accepted pings a second while a dashboard is open and a backup runs, SQLite"),
     ("start", "from start to the first accepted ping with very many checks, SQLite"),
     ("sweep", "one run of the sweep over very many checks, SQLite"),
+    ("dashboard", "the list of a thousand checks as a page, SQLite"),
     ("processes", "accepted pings a second with 1, 2 and 3 processes on one PostgreSQL"),
 ];
 
@@ -44,6 +46,8 @@ pub struct Plan {
     pub(crate) logged: u64,
     pub(crate) overdue: u64,
     pub(crate) offered: u32,
+    /// Times that a page is loaded.
+    loads: usize,
 }
 
 impl Plan {
@@ -59,6 +63,7 @@ impl Plan {
             logged: 20,
             overdue: 10_000,
             offered: 2000,
+            loads: 200,
         }
     }
 
@@ -74,6 +79,7 @@ impl Plan {
             logged: 3,
             overdue: 100,
             offered: 100,
+            loads: 3,
         }
     }
 }
@@ -127,6 +133,7 @@ impl Bench {
             "busy" => self.busy().await,
             "start" => self.start().await,
             "sweep" => self.sweep().await,
+            "dashboard" => self.dashboard().await,
             "processes" => self.processes().await,
             other => Err(format!("no scenario '{other}'").into()),
         }
@@ -304,6 +311,12 @@ impl Bench {
             unit: "ms",
             note: String::new(),
         }])
+    }
+
+    async fn dashboard(&mut self) -> Result<Vec<Sample>, Failure> {
+        let Plan { few, loads, .. } = self.plan;
+        let database = self.sqlite("listed", Size { open: few, floored: 0, logged: 30 }).await?;
+        dashboard::measure(&database, few, loads).await
     }
 
     async fn processes(&mut self) -> Result<Vec<Sample>, Failure> {

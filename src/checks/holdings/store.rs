@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::super::store::columns;
-use super::{Named, Standing};
+use super::{Glance, Named, Standing};
 use crate::checks::Check;
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::Result;
@@ -44,6 +44,10 @@ statements! {
          COUNT(*) FILTER (WHERE checks.status = 'up' AND checks.expected_at <= $2) AS late \
          FROM checks JOIN members ON members.project_id = checks.project_id \
          WHERE members.user_id = $1 AND checks.deleted_at IS NULL GROUP BY checks.project_id";
+    LIST_GLANCES =
+        "SELECT id, uuid, name, tags, kind, period_ms, grace_ms, schedule, zone, manual_resume, status, last_ping_at, \
+         last_start_at, last_duration_ms, expected_at, deadline_at, fault FROM checks \
+         WHERE project_id = $1 AND deleted_at IS NULL ORDER BY id";
     LIST_NAMED =
         "SELECT checks.uuid AS uuid, checks.name AS name, projects.uuid AS project, checks.n_pings AS n_pings \
          FROM checks JOIN projects ON projects.id = checks.project_id \
@@ -91,6 +95,12 @@ pub async fn delete_all(tx: &mut WriteTx, project_id: i64, now: Time) -> Result<
 /// How the checks of each project of a user stand; a project without checks is left out.
 pub async fn list_standings(tx: &mut ReadTx, user_id: i64, now: Time) -> Result<Vec<Standing>> {
     Ok(tx.query(LIST_STANDINGS).bind(user_id).bind(now).all().await?)
+}
+
+/// All checks of a project, oldest first, as far as a list shows them.
+pub async fn list_glances(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Check>> {
+    let glances: Vec<Glance> = tx.query(LIST_GLANCES).bind(project_id).all().await?;
+    Ok(glances.into_iter().map(Glance::check).collect())
 }
 
 /// All checks of an account, oldest first.

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use uuid::Uuid;
-
 use super::bars::Bars;
 use crate::alerts::words::clock::short;
 use crate::alerts::words::name_of;
-use crate::checks::history::{self, store as history_store};
-use crate::checks::{self, Check, Kind, StoredFlip};
+use crate::checks::history::{self, Missed, store as history_store};
+use crate::checks::{self, Check, Gap, Kind, StoredFlip, UniqueKey};
 use crate::db::ReadTx;
 use crate::error::Result;
 use crate::http::web::mark::Mark;
@@ -26,11 +24,12 @@ pub struct Past {
     flips: Vec<StoredFlip>,
     standing: Vec<StoredFlip>,
     pub unseen: Vec<ProjectUnseen>,
+    gaps: Vec<Gap>,
 }
 
 /// A line of the list.
 pub struct Row {
-    pub uuid: Uuid,
+    pub key: UniqueKey,
     pub name: String,
     pub sort_name: String,
     pub tags: Vec<String>,
@@ -79,10 +78,11 @@ impl Row {
 pub async fn read(tx: &mut ReadTx, project_id: i64, wall: &Wall) -> Result<Past> {
     let since = wall.day_begins(wall.day(wall.now) - DAYS + 1);
     Ok(Past {
-        checks: checks::store::list(tx, project_id).await?,
+        checks: checks::holdings::store::list_glances(tx, project_id).await?,
         flips: history_store::list_flips(tx, project_id, since).await?,
         standing: history_store::list_standing(tx, project_id).await?,
         unseen: sweep_store::list_unseen_of_project(tx, project_id, since).await?,
+        gaps: sweep_store::list_gaps(tx, since).await?,
     })
 }
 
@@ -90,6 +90,7 @@ pub async fn read(tx: &mut ReadTx, project_id: i64, wall: &Wall) -> Result<Past>
 pub fn rows(past: Past, wall: &Wall) -> Vec<Row> {
     let today = wall.day(wall.now);
     let begins: Vec<Time> = (0..=DAYS).map(|day| wall.day_begins(today - DAYS + 1 + day)).collect();
+    let blind = history::blind_days(&begins, &past.gaps, wall.now);
     let flips = by_check(past.flips, |flip| flip.check_id);
     let unseen = by_check(past.unseen, |slot| slot.check_id);
     let standing: HashMap<i64, StoredFlip> =
@@ -99,7 +100,8 @@ pub fn rows(past: Past, wall: &Wall) -> Vec<Row> {
         let unseen = unseen.get(&check.id).map(Vec::as_slice).unwrap_or_default();
         let slots: Vec<Time> = unseen.iter().map(|slot| slot.slot_at).collect();
         let late = check.is_late(wall.now);
-        let days = history::days(&begins, flips, &slots, check.state.status, late, wall.now);
+        let missed = Missed { slots: &slots, days: &blind };
+        let days = history::days(&begins, flips, missed, check.state.status, late, wall.now);
         row(check, Bars(days), &standing, wall)
     };
     past.checks.into_iter().map(one).collect()
@@ -112,7 +114,7 @@ fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wal
     let name = name_of(&check);
     let last_at = [state.last_ping_at, state.last_start_at].into_iter().flatten().max();
     Row {
-        uuid: check.uuid,
+        key: UniqueKey::of(check.uuid),
         sort_name: name.to_lowercase(),
         tags: settings.tags.split_whitespace().map(str::to_owned).collect(),
         shown,
