@@ -9,7 +9,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { strict as assert } from 'node:assert';
 import { chromium } from 'playwright-core';
-import { api, fill, ping, start, AWKWARD } from './world.mjs';
+import { api, fill, keyOf, ping, start, AWKWARD } from './world.mjs';
 import { pages, routes } from './pages.mjs';
 import { passkeys } from './passkeys.mjs';
 
@@ -48,6 +48,7 @@ async function run() {
   const link = new URL(world.owner.sign_in_url).pathname;
   const state = await signIn(link);
   await test('the first five minutes need no script', () => firstMinutes(state));
+  await test('a new project waits for one ping, and its row turns green by itself', () => firstRow(state));
   const uuids = await fill(world);
   await test('a wall gets a secret address, and a channel is made, tried and deleted, without a script', async () => {
     uuids.wall = await share(state);
@@ -103,17 +104,34 @@ async function firstMinutes(state) {
   await page.context().close();
 }
 
+async function firstRow(state) {
+  const page = await member(state, { javaScriptEnabled: true });
+  await page.goto(`${world.base}/projects`);
+  await page.getByLabel('Name').fill('By one ping');
+  await page.getByRole('button', { name: 'Make' }).click();
+  const listening = page.waitForResponse(answer => answer.url().endsWith('/events'));
+  await page.reload();
+  await listening;
+  const [, url] = (await page.locator('.line').innerText()).match(/'(http[^']+)'/);
+  assert.equal((await fetch(url)).status, 201);
+  await page.waitForFunction(() => /Up/.test(document.querySelector('#rows .state.is-up')?.innerText), undefined, { timeout: 4000 });
+  assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'The one check is up');
+  await page.context().close();
+}
+
 async function look({ guest = [], member: members = [], status = 200 }, state) {
   for (const view of VIEWS) {
     for (const [addresses, storageState] of [[guest, undefined], [members, state]]) {
       const context = await browser.newContext({ ...view, viewport: { width: view.width, height: view.height }, storageState });
       const page = await context.newPage();
       const foreign = [], said = [];
+      await page.addInitScript(watchLayout);
       page.on('request', request => { if (!request.url().startsWith(world.base)) foreign.push(request.url()); });
       page.on('console', message => { if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) said.push(message.text()); });
       for (const address of addresses) {
         const answer = await page.goto(world.base + address);
         assert.equal(answer.status(), status, address);
+        assert.deepEqual(await page.evaluate(() => globalThis.moved), [], `${address} at ${view.width} shifts while it loads`);
         await page.evaluate(AXE);
         const { violations } = await page.evaluate(() => globalThis.axe.run());
         const found = violations.map(one => `${one.id}: ${one.nodes.map(node => node.target).join(', ')}`);
@@ -125,6 +143,13 @@ async function look({ guest = [], member: members = [], status = 200 }, state) {
       await context.close();
     }
   }
+}
+
+/** Runs in the page before its own script: gathers what moved after it was painted. */
+function watchLayout() {
+  globalThis.moved = [];
+  const note = shifts => { for (const { value, sources } of shifts.getEntries()) globalThis.moved.push([value, ...sources.map(({ node }) => node?.nodeName)]); };
+  new PerformanceObserver(note).observe({ type: 'layout-shift', buffered: true });
 }
 
 function blockers(all, state) {
@@ -206,22 +231,22 @@ async function follow(state, uuids) {
   const listening = page.waitForResponse(answer => answer.url().endsWith('/events'));
   await page.goto(list());
   assert.equal((await listening).status(), 200);
-  const row = page.locator(`#r-${uuids.fresh}`);
+  const row = page.locator(`#r-${keyOf(uuids.fresh)}`);
   assert.match(await row.innerText(), /New/);
-  await page.locator(`#r-${uuids.up} input`).check();
-  await page.locator(`#r-${uuids.up} .c-name a`).first().focus();
+  await page.locator(`#r-${keyOf(uuids.up)} input`).check();
+  await page.locator(`#r-${keyOf(uuids.up)} .c-name a`).first().focus();
   const before = Number(await page.locator('#counts a', { hasText: 'Down' }).locator('b').innerText());
   const told = Date.now();
   await ping(world, uuids.fresh);
-  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 2000 });
+  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), keyOf(uuids.fresh), { timeout: 2000 });
   await ping(world, uuids.fresh, '/fail');
-  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 4000 });
+  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), keyOf(uuids.fresh), { timeout: 4000 });
   console.log(`     two changes were shown ${Date.now() - told} ms after the first`);
   assert.equal(Number(await page.locator('#counts a', { hasText: 'Down' }).locator('b').innerText()), before + 1);
   assert.match(await page.title(), new RegExp(`^\\(${before + 1} down\\)`));
   assert.match(await page.locator('link[rel=icon]').getAttribute('href'), /down-/);
-  assert.equal(await page.locator(`#r-${uuids.up} input`).isChecked(), true);
-  assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.id), `r-${uuids.up}`);
+  assert.equal(await page.locator(`#r-${keyOf(uuids.up)} input`).isChecked(), true);
+  assert.equal(await page.evaluate(() => document.activeElement.closest('tr')?.id), `r-${keyOf(uuids.up)}`);
   await page.goto(`${world.base}/checks/${uuids.fresh}`);
   assert.match(await page.locator('#verdict').innerText(), /^Down/);
   await ping(world, uuids.fresh);
@@ -235,9 +260,9 @@ async function catchUp(state, uuids) {
   await page.context().setOffline(true);
   await ping(world, uuids.fresh, '/fail');
   await page.context().setOffline(false);
-  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 15000 });
+  await page.waitForFunction(id => /Down/.test(document.getElementById(`r-${id}`)?.innerText), keyOf(uuids.fresh), { timeout: 15000 });
   await ping(world, uuids.fresh);
-  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), uuids.fresh, { timeout: 15000 });
+  await page.waitForFunction(id => /Up/.test(document.getElementById(`r-${id}`)?.innerText), keyOf(uuids.fresh), { timeout: 15000 });
   await page.context().close();
 }
 

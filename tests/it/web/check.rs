@@ -4,9 +4,16 @@ use flatline::time::Span;
 use serde_json::json;
 
 use super::browser::Browser;
-use crate::support::{Engine, World, on_both};
+use crate::support::{Engine, Receiver, World, on_both};
 
 const OWNER: &str = "owner@example.org";
+
+/// What is read of a piece of a page, spaces made one.
+fn text(html: &str) -> String {
+    let plain: String =
+        html.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| format!(" {text}")).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").replace(" .", ".").replace(" :", ":")
+}
 
 on_both! {
     async fn the_verdict_says_why_it_is_down_and_what_the_run_printed(engine: Engine) {
@@ -92,6 +99,64 @@ on_both! {
         assert_eq!(saved.header("content-type"), Some("application/octet-stream"));
         assert!(saved.header("content-disposition").is_some_and(|text| text.starts_with("attachment")));
         assert_eq!(browser.get(&format!("/checks/{uuid}/log/3")).await.status, 404);
+    }
+
+    async fn each_attempt_of_a_delivery_is_listed_with_its_answer_and_what_follows(engine: Engine) {
+        let world = World::new(engine, "unlimited").await;
+        let receiver = Receiver::new().await;
+        receiver.answer(503);
+        let request = json!({"method": "POST", "url": receiver.url, "body": ""});
+        let hook = world.channel("webhook", &json!({"down": request})).await;
+        let uuid = world.client.check(&json!({"name": "Dump", "channels": hook.uuid.to_string()})).await;
+        world.client.ping(&uuid, "/fail").await;
+        world.app.deliver().await.unwrap();
+        let browser = Browser::signed_in(&world, OWNER).await;
+        let path = format!("/checks/{uuid}");
+        let page = browser.open(&path).await;
+        let tries = |page: &str| page.split("<ol class=\"tries\">").nth(1).map(|rest| text(rest.split("</ol>").next().unwrap()));
+        assert!(page.contains("Trying again") && page.contains("<summary>1 attempt</summary>"), "{page}");
+        let listed = tries(&page).expect("the first attempt");
+        assert!(listed.starts_with("03:12:00: The target answered 503. Next attempt 03:12:1"), "{listed}");
+
+        receiver.answer(200);
+        world.advance(Span::seconds(19));
+        world.app.deliver().await.unwrap();
+        let page = browser.open(&path).await;
+        assert!(page.contains("Sent</span>") && page.contains("<summary>2 attempts</summary>"), "{page}");
+        let listed = tries(&page).expect("both attempts");
+        assert!(listed.starts_with("03:12:00: The target answered 503. Next attempt 03:12:1"), "{listed}");
+        assert!(listed.ends_with("03:12:19: The target answered 200."), "{listed}");
+
+        world.client.ping(&uuid, "").await;
+        world.client.ping(&uuid, "/fail").await;
+        world.app.deliver().await.unwrap();
+        let page = browser.open(&path).await;
+        assert_eq!(page.matches("class=\"tries\"").count(), 1, "one attempt that was taken needs no list");
+        assert!(page.contains("The target answered 200. 1 attempt."), "{page}");
+    }
+
+    async fn a_time_that_nobody_watched_stands_in_the_log_at_its_place(engine: Engine) {
+        let world = World::new(engine, "unlimited").await;
+        let uuid = world.client.check(&json!({"name": "Dump", "timeout": 864_000, "grace": 3600})).await;
+        world.client.ping(&uuid, "/log").await;
+        world.app.stamp().await.unwrap();
+        world.advance(Span::hours(3));
+        world.app.stamp().await.unwrap();
+        world.advance(Span::seconds(1));
+        world.client.ping(&uuid, "").await;
+        let young = world.client.check(&json!({"name": "young"})).await;
+        let browser = Browser::signed_in(&world, OWNER).await;
+        let page = browser.open(&format!("/checks/{uuid}")).await;
+        let log = text(page.split("<section class=\"panel\" id=\"log\"").nth(1).unwrap());
+        let at = |what: &str| log.find(what).unwrap_or_else(|| panic!("{what}: {log}"));
+        let row = "06:12 not watched 3 h From 03:12 to 06:12 Flatline was not watching: pings could not be taken.";
+        assert!(at("success") < at(row) && at(row) < at("03:12 log"), "{log}");
+        assert!(page.contains("class=\"gap\"") && page.contains("03:12 to 06:12: Flatline was not watching"), "the plot");
+        let changes = browser.open(&format!("/checks/{uuid}?kind=changes")).await;
+        assert!(changes.contains("From 03:12 to 06:12 Flatline was not watching"), "{changes}");
+        let runs = browser.open(&format!("/checks/{uuid}?kind=runs")).await;
+        assert!(!runs.contains("From 03:12 to 06:12"), "{runs}");
+        assert!(!browser.open(&format!("/checks/{young}")).await.contains("From 03:12 to 06:12"), "before its time");
     }
 
     async fn older_entries_are_a_page_further(engine: Engine) {
