@@ -30,7 +30,7 @@ use super::mark::Mark;
 use super::shell::Shell;
 use super::shown::{self, Shown};
 use super::visitor::{Need, Opened, Visitor};
-use super::when::{Stamp, Wall};
+use super::when::{Stamp, Wall, coarse};
 use super::{WebFailure, edit, live_page};
 use crate::alerts::log::{Told, store as told_store};
 use crate::alerts::words::clock::short;
@@ -262,7 +262,8 @@ fn allowed(check: &Check) -> String {
 
 /// The next instants at which a ping is expected, each with how far away it is.
 fn next(check: &Check, wall: &Wall) -> Vec<(Stamp, String)> {
-    let said = |at: Time| (wall.clock_stamp(at), wall.near(at));
+    let away = |at: Time| if at > wall.now { format!("in {}", coarse(at - wall.now)) } else { wall.near(at) };
+    let said = |at: Time| (wall.clock_stamp(at), away(at));
     match check.settings.schedule() {
         Ok(schedule) if check.settings.kind != Kind::Simple => {
             schedule.slots(wall.now).take(NEXT).map(said).collect()

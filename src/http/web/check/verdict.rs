@@ -26,7 +26,7 @@ pub fn verdict(check: &Check, standing: Option<&StoredFlip>, body: &[u8], wall: 
         Shown::Running => running(check, wall),
         Shown::New => (
             "Waiting for the first ping.".to_owned(),
-            "Watching begins with it. Until then silence is not an alarm.".to_owned(),
+            "Watching begins with it. Until then silence is not an alarm; this page shows it within two seconds.".to_owned(),
         ),
         Shown::Up => ("Up.".to_owned(), up(check, wall)),
         Shown::Paused => paused(check, standing, wall),
@@ -43,9 +43,14 @@ fn down(check: &Check, standing: Option<&StoredFlip>, wall: &Wall) -> (String, S
     } else {
         String::new()
     };
+    // Silence and a run without an end have their times in the headline.
+    let failed = match flip.ping_n {
+        Some(_) => format!("It failed at {}. ", wall.clock(flip.flipped_at)),
+        None => String::new(),
+    };
     (
         format!("Down for {}. {}", coarse(since), shown::down(flip, wall)),
-        format!("{}{blind}", last_good(check, wall)),
+        format!("{failed}{}{blind}", last_good(check, wall)),
     )
 }
 
