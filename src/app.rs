@@ -77,8 +77,7 @@ impl App {
     }
 
     fn with_plan(&self, row: Option<AccountRow>) -> Result<Account> {
-        let row = row.ok_or(Error::NotFound)?;
-        Ok(Account { id: row.id, plan: self.settings.plans.of(&row.plan) })
+        Ok(row.ok_or(Error::NotFound)?.account(&self.settings.plans))
     }
 
     /// Puts right what a start has to: the instance's row, and accounts whose plan's values changed.
@@ -262,8 +261,8 @@ impl App {
         }
     }
 
-    /// The slower care: held deliveries, letters about unseen slots, invitations, runs, gaps and counts that grew too old. Returns
-    /// how much there was to do.
+    /// The slower care: held deliveries, letters about unseen slots, invitations, runs, gaps and counts that grew too
+    /// old. Returns how much there was to do.
     ///
     /// # Errors
     /// The database's.

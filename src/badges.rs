@@ -3,6 +3,8 @@
 //! A badge's address is not to be guessed: it carries a signature over the project's badge key and the tag.
 //! Whatever people wrote (names, tags) is escaped and cut before it becomes part of a picture.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -11,7 +13,7 @@ use serde::Serialize;
 use sha2::Sha256;
 use uuid::Uuid;
 
-use crate::checks::{Check, Status};
+use crate::checks::{Check, Settings, Status};
 use crate::time::Time;
 
 /// Characters of the signature in a badge's address.
@@ -23,6 +25,11 @@ pub const ALL: &str = "*";
 
 /// What stands in an address as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'_').remove(b'~').remove(b'.').remove(b'-');
+
+/// The tags that any of these checks has, each of which has a badge, beside the one for [`ALL`].
+pub fn tags<'a>(checks: impl IntoIterator<Item = &'a Settings>) -> BTreeSet<&'a str> {
+    checks.into_iter().flat_map(|settings| settings.tags.split_whitespace()).collect()
+}
 
 /// How many states a badge tells apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -132,9 +132,7 @@ impl Export {
             return Ok(());
         };
         let assigned = alerts::store::list_assigned_to_check(tx, id).await?;
-        let mut channels: Vec<String> = assigned.iter().map(|row| row.channel_uuid.to_string()).collect();
-        channels.sort();
-        let access = Access::Full { channels: channels.join(",") };
+        let access = Access::full(assigned.into_iter().map(|row| row.channel_uuid));
         let shape = CheckJson::new(&check, access, &self.urls, 3, self.now);
         let shape = serde_json::to_value(shape).map_err(|error| Error::internal(error.to_string()))?;
         open(piece, &shape, "flips");

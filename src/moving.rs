@@ -30,11 +30,7 @@ pub async fn move_checks(
     now: Time,
 ) -> Result<usize> {
     let account = lock_accounts(tx, plans, seen, target).await?;
-    accounts::store::lock_project(tx, target.id).await?;
-    let live = accounts::store::find_project(tx, target.id).await?.ok_or(Error::NotFound)?;
-    if live.account_id != account.id {
-        return Err(Error::Outdated);
-    }
+    accounts::lock_project_of(tx, account.id, target.id).await?;
     let mut seen: Vec<&Check> = seen.iter().filter(|check| check.project_id != target.id).collect();
     seen.sort_by_key(|check| check.id);
     let mut moved = 0;
@@ -52,7 +48,7 @@ async fn lock_accounts(tx: &mut WriteTx, plans: &Plans, seen: &[Check], target: 
     for id in ids {
         let row = accounts::store::lock_account(tx, id).await?.ok_or(Error::NotFound)?;
         if id == target.account_id {
-            to = Some(Account { id, plan: plans.of(&row.plan) });
+            to = Some(row.account(plans));
         }
     }
     to.ok_or(Error::NotFound)
@@ -73,7 +69,7 @@ async fn move_check(
         if accounts::take_check(tx, account).await?.is_none() {
             return Err(no_room(account));
         }
-        accounts::give_back_check(tx, live.account_id).await?;
+        accounts::give_back_checks(tx, live.account_id, 1).await?;
     }
     let slug = &live.settings.slug;
     let is_taken = !slug.is_empty() && !checks::store::list_by_slug(tx, target.id, slug).await?.is_empty();

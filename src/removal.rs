@@ -28,7 +28,7 @@ pub const UNDO_LIFE: Span = Span::hours(1);
 /// # Errors
 /// [`Error::Outdated`] if it is no longer in that project; then nothing is given back.
 pub async fn delete_check(tx: &mut WriteTx, check: &checks::Check, now: Time) -> Result<()> {
-    accounts::give_back_check(tx, check.account_id).await?;
+    accounts::give_back_checks(tx, check.account_id, 1).await?;
     let deleted = checks::store::delete(tx, check, now).await?;
     tx.changes_check(check.project_id, check.uuid);
     if deleted { Ok(()) } else { Err(Error::Outdated) }
@@ -100,7 +100,7 @@ pub async fn delete_project(tx: &mut WriteTx, account_id: i64, project_id: i64, 
         return Err(Error::Outdated);
     }
     let deleted = checks::holdings::store::delete_all(tx, project_id, now).await?;
-    accounts::store::give_back_checks(tx, account_id, deleted.cast_signed()).await?;
+    accounts::give_back_checks(tx, account_id, deleted.cast_signed()).await?;
     Ok(deleted)
 }
 

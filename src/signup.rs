@@ -1,6 +1,7 @@
 //! Making an account: its user, first project, keys, and the one channel everybody starts with, the user's own
 //! address.
 
+use base16ct::lower;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use crate::mail::Address;
 use crate::time::{Span, Time};
 
 /// How long the first sign-in link is good.
-const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
+pub const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
 /// The plan of the instance's first account.
 const OPERATOR_PLAN: &str = "unlimited";
 
@@ -154,7 +155,7 @@ pub async fn sign_in_link(tx: &mut WriteTx, user_id: i64, life: Span, now: Time)
 pub fn claim_token(secret: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes a key of any length");
     mac.update(b"operator\0");
-    mac.finalize().into_bytes().iter().take(20).map(|byte| format!("{byte:02x}")).collect()
+    lower::encode_string(&mac.finalize().into_bytes()[..20])
 }
 
 /// Whether it is that token.

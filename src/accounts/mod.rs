@@ -7,7 +7,7 @@
 //! Paths that reach the count of checks: [`take_check`] from `checks::create` and `checks::find_or_create` (the
 //! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing one) and
 //! from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
-//! [`give_back_check`] and its plural from `checks::find_or_create`, `removal` (deleting), `moving` and
+//! [`give_back_checks`] from `checks::find_or_create`, `removal` (deleting), `moving` and
 //! `plans::transfer`. `tests/it/limits/races.rs` walks those that take one. The count of members is [`team`]'s.
 
 pub mod emails;
@@ -22,7 +22,7 @@ pub mod walls;
 
 use uuid::Uuid;
 
-use crate::config::Plan;
+use crate::config::{Plan, Plans};
 use crate::db::{ReadTx, WriteTx, text_enum};
 use crate::error::{Error, Result};
 use crate::id;
@@ -65,6 +65,13 @@ pub struct AccountRow {
     pub checks_used: i64,
     pub alerts_used: i64,
     pub alerts_month: i64,
+}
+
+impl AccountRow {
+    /// The account with what its plan allows now.
+    pub fn account(&self, plans: &Plans) -> Account {
+        Account { id: self.id, plan: plans.of(&self.plan) }
+    }
 }
 
 /// An account together with what its plan allows.
@@ -169,21 +176,15 @@ pub async fn instance(tx: &mut WriteTx, now: Time) -> Result<Instance> {
 /// # Errors
 /// [`Error::Outdated`] if the plan is no longer the given one; the database's.
 pub async fn take_check(tx: &mut WriteTx, account: &Account) -> Result<Option<Span>> {
-    let limit = account.plan.checks.unwrap_or(i64::MAX);
-    if store::take_check(tx, account.id, &account.plan.name, limit).await? {
-        return Ok(Some(account.plan.floor));
-    }
-    let row = store::find_account(tx, account.id).await?.ok_or(Error::NotFound)?;
-    let is_full = row.plan == account.plan.name && row.checks_used >= limit;
-    if is_full { Ok(None) } else { Err(Error::Outdated) }
+    Ok(take_checks(tx, account, 1).await?.then_some(account.plan.floor))
 }
 
-/// Gives one check back; the account row is locked from here on.
+/// Gives checks back; the account row is locked from here on.
 ///
 /// # Errors
 /// The database's.
-pub async fn give_back_check(tx: &mut WriteTx, account_id: i64) -> Result<()> {
-    store::give_back_check(tx, account_id).await
+pub async fn give_back_checks(tx: &mut WriteTx, account_id: i64, number: i64) -> Result<()> {
+    store::give_back_checks(tx, account_id, number).await
 }
 
 /// Takes several checks at once, all or none; whether there was room.
@@ -207,6 +208,15 @@ pub async fn take_checks(tx: &mut WriteTx, account: &Account, number: i64) -> Re
 pub async fn lock_project_of(tx: &mut WriteTx, account_id: i64, project_id: i64) -> Result<()> {
     let owner = store::lock_project(tx, project_id).await?;
     if owner == Some(account_id) { Ok(()) } else { Err(Error::Outdated) }
+}
+
+/// The e-mail address of an account's owner, or an empty text while nobody owns it.
+///
+/// # Errors
+/// The database's.
+pub async fn owner_email(tx: &mut ReadTx, account_id: i64) -> Result<String> {
+    let owner = store::find_user_of_account(tx, account_id).await?;
+    Ok(owner.map(|owner| owner.email).unwrap_or_default())
 }
 
 /// Charges one alert of the month of `now`.

@@ -24,19 +24,12 @@ statements! {
     LIST_OUTDATED =
         "SELECT id, uuid, plan, checks_used, alerts_used, alerts_month FROM accounts \
          WHERE plan = $1 AND plan_digest <> $2 AND closed_at IS NULL ORDER BY id";
-    /// Count limit: takes one check. Zero rows: nothing is left, the plan is no longer the one given, or the account
-    /// was closed.
-    TAKE_CHECK =
-        "UPDATE accounts SET checks_used = checks_used + 1 WHERE id = $1 AND plan = $2 AND checks_used < $3 \
-         AND closed_at IS NULL";
-    /// Gives one check back. Zero rows: the account is gone, or its count is wrong already.
-    GIVE_BACK_CHECK = "UPDATE accounts SET checks_used = checks_used - 1 WHERE id = $1 AND checks_used > 0";
-    /// Count limit: takes several checks at once, all or none. Zero rows: there is no room for all of them, or the
-    /// plan is no longer the one given.
+    /// Count limit: takes checks, all or none. Zero rows: there is no room for all of them, the plan is no longer the
+    /// one given, or the account was closed.
     TAKE_CHECKS =
         "UPDATE accounts SET checks_used = checks_used + $4 \
-         WHERE id = $1 AND plan = $2 AND checks_used + $4 <= $3";
-    /// Gives several checks back. Zero rows: the account is gone, or its count is wrong already.
+         WHERE id = $1 AND plan = $2 AND checks_used + $4 <= $3 AND closed_at IS NULL";
+    /// Gives checks back. Zero rows: the account is gone, or its count is wrong already.
     GIVE_BACK_CHECKS = "UPDATE accounts SET checks_used = checks_used - $2 WHERE id = $1 AND checks_used >= $2";
     /// Locks the account while it has a plan. Zero rows: it has another one by now, or is gone.
     PIN_PLAN = "UPDATE accounts SET plan = plan WHERE id = $1 AND plan = $2";
@@ -225,16 +218,6 @@ pub async fn count_by_plan(tx: &mut ReadTx) -> Result<Vec<(String, i64)>> {
 
 pub async fn list_outdated(tx: &mut ReadTx, plan: &str, digest: &str) -> Result<Vec<AccountRow>> {
     Ok(tx.query(LIST_OUTDATED).bind(plan.to_owned()).bind(digest.to_owned()).all().await?)
-}
-
-/// Whether one was left: see [`TAKE_CHECK`].
-pub async fn take_check(tx: &mut WriteTx, id: i64, plan: &str, limit: i64) -> Result<bool> {
-    Ok(tx.change(TAKE_CHECK).bind(id).bind(plan.to_owned()).bind(limit).count().await? == 1)
-}
-
-pub async fn give_back_check(tx: &mut WriteTx, id: i64) -> Result<()> {
-    tx.change(GIVE_BACK_CHECK).bind(id).count().await?;
-    Ok(())
 }
 
 /// Whether there was room for all: see [`TAKE_CHECKS`].

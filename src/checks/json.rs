@@ -1,6 +1,7 @@
 //! A check as programs see it: the Management API's shape, field by field (`CONTRACT` 3.2). Also what a
 //! webhook's `$JSON` holds.
 
+use base16ct::lower;
 use serde::Serialize;
 use sha1::{Digest, Sha1};
 use utoipa::ToSchema;
@@ -102,7 +103,7 @@ enum Shown {
 /// The key under which read-only access names a check: SHA-1 over the first half of its uuid.
 pub fn unique_key(uuid: Uuid) -> String {
     let half = &uuid.simple().to_string()[..16];
-    Sha1::digest(half.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    lower::encode_string(&Sha1::digest(half.as_bytes()))
 }
 
 impl Access {

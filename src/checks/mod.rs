@@ -277,7 +277,7 @@ pub async fn find_or_create(
         return Ok(found.map_or(Created::NoRoom, |found| Created::Existing(Box::new(found))));
     };
     if let Some(found) = found {
-        accounts::give_back_check(tx, account.id).await?;
+        accounts::give_back_checks(tx, account.id, 1).await?;
         return Ok(Created::Existing(Box::new(found)));
     }
     let (uuid, badge_key) = ids;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use uuid::Uuid;
 
 use super::{Failure, open, say};
-use crate::accounts::{self, Account};
+use crate::accounts;
 use crate::alerts::deliver;
 use crate::alerts::send::{Kind, Outcome};
 use crate::alerts::store::Claimed;
@@ -31,7 +31,6 @@ use crate::{pause, sweep::store as gaps};
 const STEP: Span = Span::minutes(5);
 /// Where the made-up people are: their nightly jobs are planned by its clock.
 const ZONE: &str = "Europe/Riga";
-const SIGN_IN_LINK_LIFE: Span = Span::hours(72);
 /// A channel that has stopped working, told of what carries this tag.
 const BROKEN_CHANNEL: &str = "https://chat.example.org/hooks/old-room";
 const BROKEN_CHANNEL_TAG: &str = "web";
@@ -84,7 +83,7 @@ async fn play(db: &Db, settings: &Settings, email: &Address, days: Days, events:
     db::write!(db, |tx| {
         forget_unseen(tx, now).await?;
         witness::stamp(tx, now).await?;
-        signup::sign_in_link(tx, user_id, SIGN_IN_LINK_LIFE, now).await
+        signup::sign_in_link(tx, user_id, signup::SIGN_IN_LINK_LIFE, now).await
     })
 }
 
@@ -92,7 +91,7 @@ async fn play(db: &Db, settings: &Settings, email: &Address, days: Days, events:
 async fn set(tx: &mut WriteTx, settings: &Settings, project: Uuid, now: Time) -> Result<Stage> {
     let project = accounts::store::find_project_by_uuid(tx, project).await?.ok_or(Error::NotFound)?;
     let row = accounts::store::find_account(tx, project.account_id).await?.ok_or(Error::NotFound)?;
-    let account = Account { id: row.id, plan: settings.plans.of(&row.plan) };
+    let account = row.account(&settings.plans);
     create_hook(tx, project.id, "On call", WORKING_CHANNEL, now).await?;
     let told = alerts::store::list_channels(tx, project.id).await?;
     let broken_channel = create_hook(tx, project.id, "Old chat room", BROKEN_CHANNEL, now).await?;

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use uuid::Uuid;
 
 use super::{Failure, open, say};
-use crate::accounts::{self, Account, Project};
+use crate::accounts::{self, Project};
 use crate::config::Settings;
 use crate::db::{self, Db, ReadTx};
 use crate::error::{Error, Result};
@@ -183,7 +183,7 @@ async fn target(
     };
     let Some(user) = user else { return Ok(None) };
     let row = accounts::store::find_account(tx, user.account_id).await?.ok_or(Error::NotFound)?;
-    let account = Account { id: row.id, plan: settings.plans.of(&row.plan) };
+    let account = row.account(&settings.plans);
     let (checks_used, email, user_id) = (row.checks_used, user.email, user.id);
     Ok(Some(Target { account, checks_used, email, user_id, project }))
 }
@@ -270,7 +270,7 @@ fn reason(outcome: Result<Brought>) -> String {
     match outcome {
         Ok(Brought::NoRoom) => "the plan's number of checks is used up".to_owned(),
         Ok(_) => "it belongs to another account here".to_owned(),
-        Err(Error::Database(sqlx::Error::Database(error))) if error.is_unique_violation() => {
+        Err(Error::Database(error)) if db::is_taken(&error) => {
             "its uuid is still taken here, by a check that was deleted within the last hour; undo that, or wait"
                 .to_owned()
         }

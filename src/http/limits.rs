@@ -24,7 +24,6 @@ use crate::caller;
 use crate::config::{LIMITS, Plan};
 use crate::db;
 use crate::error::Result;
-
 use crate::rate::{Chain, Refusal, Standing, Verdict};
 use crate::time::{CLOCK_SLACK, Span, Time};
 

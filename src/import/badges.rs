@@ -8,16 +8,14 @@ use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
 use super::{OldBadge, OldCheck, store};
-use crate::badges::{ALL, SIGNATURE_CHARS};
+use crate::badges::{ALL, SIGNATURE_CHARS, tags};
 use crate::db::ReadTx;
 use crate::error::Result;
 
 /// The addresses of a project's badges: one for all its checks, one for each tag in use.
 pub fn of_project(secret: &[u8], badge_key: &str, checks: &[OldCheck]) -> Vec<OldBadge> {
-    let mut tags: Vec<&str> =
-        checks.iter().flat_map(|check| check.settings.tags.split_whitespace()).chain([ALL]).collect();
-    tags.sort_unstable();
-    tags.dedup();
+    let mut tags = tags(checks.iter().map(|check| &check.settings));
+    tags.insert(ALL);
     let badge = |tag: &str| OldBadge {
         badge_key: badge_key.to_owned(),
         tag: tag.to_owned(),

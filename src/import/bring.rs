@@ -3,13 +3,12 @@
 use super::plan::Plan;
 use super::{OldCheck, store};
 use crate::accounts::projects::{self, KEYS_MAX};
-use crate::accounts::{self, Account, Project, Role, origins};
+use crate::accounts::{self, Project, origins};
 use crate::alerts::{self, NewChannel};
 use crate::checks::{self, Check, Created, State};
 use crate::config::Plans;
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
-use crate::id;
 use crate::time::Time;
 
 /// What keys that came from elsewhere are called.
@@ -74,17 +73,13 @@ pub async fn project(tx: &mut WriteTx, plan: &Plan<'_>, now: Time) -> Result<Pro
 
 async fn create(tx: &mut WriteTx, plan: &Plan<'_>, now: Time) -> Result<Project> {
     let name = if plan.old.name.is_empty() { "My project" } else { &plan.old.name };
-    let mut project = Project {
-        id: 0,
-        uuid: plan.old.uuid.unwrap_or_else(id::uuid),
-        account_id: plan.target.account.id,
-        name: name.to_owned(),
-        ping_key: plan.old.ping_key.clone().or_else(|| Some(id::ping_key())),
-        badge_key: id::uuid(),
+    let fresh = projects::fresh(plan.target.account.id, name);
+    let project = Project {
+        uuid: plan.old.uuid.unwrap_or(fresh.uuid),
+        ping_key: plan.old.ping_key.clone().or_else(|| fresh.ping_key.clone()),
+        ..fresh
     };
-    project.id = accounts::store::create_project(tx, &project, now).await?;
-    accounts::store::create_member(tx, project.id, plan.target.user_id, Role::Owner, now).await?;
-    Ok(project)
+    projects::add(tx, project, plan.target.user_id, now).await
 }
 
 /// Brings one check, counted by the account's plan, with its state, its status changes and its channels. The account
@@ -100,7 +95,7 @@ pub async fn check(
     now: Time,
 ) -> Result<Brought> {
     let row = accounts::store::lock_account(tx, project.account_id).await?.ok_or(Error::NotFound)?;
-    let account = Account { id: row.id, plan: plans.of(&row.plan) };
+    let account = row.account(plans);
     if let Some(found) = checks::store::find(tx, old.uuid).await? {
         return Ok(if found.account_id == account.id { Brought::Already } else { Brought::Taken });
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use base16ct::lower;
 use uuid::Uuid;
 
 use super::channel::{self, Read};
@@ -175,7 +176,7 @@ impl Tables {
 /// Whether the secret and the API key belong together.
 fn prove(tables: &Tables, known: &Known, key: &str) -> Result<(), SourceError> {
     let secret = known.secret.as_deref().unwrap_or_default();
-    let digest = hex(&origins::digest(secret.as_bytes(), key));
+    let digest = lower::encode_string(&origins::digest(secret.as_bytes(), key));
     let stored =
         |row: &ForeignRow| ["api_key", "api_key_readonly"].map(|column| row.text(column).unwrap_or_default());
     let matches =
@@ -259,14 +260,7 @@ fn time(row: &ForeignRow, column: &str) -> Option<Time> {
     Time::parse(&format!("{}Z", row.text(column)?.replace(' ', "T")))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The 32 bytes that 64 hex digits stand for.
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
+    base16ct::mixed::decode_vec(text).ok().filter(|bytes| bytes.len() == 32)
 }

@@ -48,7 +48,7 @@ pub async fn accept(tx: &mut WriteTx, heir: &Account, user_id: i64, project: &Pr
             heir.plan.name
         )));
     }
-    accounts::store::give_back_checks(tx, from, number).await?;
+    accounts::give_back_checks(tx, from, number).await?;
     alerts::store::hand_over(tx, project.id, heir.id).await?;
     team::hand_over(tx, project.id, user_id).await?;
     rearm(tx, moved).await

@@ -34,9 +34,9 @@ statements! {
          unseen.gap_started_at AS gap_started_at, unseen.gap_ended_at AS gap_ended_at FROM unseen \
          JOIN checks ON checks.id = unseen.check_id WHERE unseen.account_id = $1 AND unseen.told_at IS NULL \
          ORDER BY unseen.id";
-    /// Marks one slot as told. Zero rows: another process told it.
     /// Slots of a check that was moved are told to its new account.
     MOVE_UNTOLD = "UPDATE unseen SET account_id = $2 WHERE check_id = $1 AND told_at IS NULL";
+    /// Marks one slot as told. Zero rows: another process told it.
     TELL_UNSEEN = "UPDATE unseen SET told_at = $2 WHERE id = $1 AND told_at IS NULL";
     LIST_UNSEEN_OF_PROJECT =
         "SELECT unseen.check_id AS check_id, unseen.slot_at AS slot_at, unseen.gap_started_at AS gap_started_at, \
@@ -155,12 +155,12 @@ pub async fn list_untold(tx: &mut ReadTx, account_id: i64) -> Result<Vec<Untold>
     Ok(tx.query(LIST_UNTOLD).bind(account_id).all().await?)
 }
 
-/// Whether it was this call that told it: see [`TELL_UNSEEN`].
 pub async fn move_untold(tx: &mut WriteTx, check_id: i64, account_id: i64) -> Result<()> {
     tx.change(MOVE_UNTOLD).bind(check_id).bind(account_id).count().await?;
     Ok(())
 }
 
+/// Whether it was this call that told it: see [`TELL_UNSEEN`].
 pub async fn tell_unseen(tx: &mut WriteTx, id: i64, now: Time) -> Result<bool> {
     Ok(tx.change(TELL_UNSEEN).bind(id).bind(now).count().await? == 1)
 }

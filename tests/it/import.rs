@@ -4,7 +4,7 @@ mod commands;
 mod file;
 mod server;
 
-use flatline::accounts::{self, Account};
+use flatline::accounts;
 use flatline::db;
 use flatline::import::bring::{self, Brought};
 use flatline::import::plan::{self, Plan, Target};
@@ -50,7 +50,7 @@ async fn target(world: &World, email: &str, old: &OldProject) -> Target {
     {
         project = accounts::store::find_project(&mut tx, found.project_id).await.unwrap();
     }
-    let account = Account { id: row.id, plan: world.app.settings.plans.of(&row.plan) };
+    let account = row.account(&world.app.settings.plans);
     Target { account, checks_used: row.checks_used, email: user.email, user_id: user.id, project }
 }
 

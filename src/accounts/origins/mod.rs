@@ -42,10 +42,8 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_one_that_the_other_server_wrote() {
-        let hex: String = digest(b"oracle-secret-key", "hcw_MIoaJOLhLxrZC6Bqq6VYbSeF5tgp")
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hex =
+            base16ct::lower::encode_string(&digest(b"oracle-secret-key", "hcw_MIoaJOLhLxrZC6Bqq6VYbSeF5tgp"));
         assert_eq!(hex, "7c9b0c02c800a3028c49780c16dde82aaf72cadb304bd1489be80dccde519626");
     }
 }

@@ -44,14 +44,26 @@ pub async fn create(
     name: &str,
     now: Time,
 ) -> Result<Project> {
-    let mut project = Project {
+    add(tx, fresh(account_id, name), owner_id, now).await
+}
+
+/// A project with keys of its own that is not stored yet; its `id` is 0.
+pub fn fresh(account_id: i64, name: &str) -> Project {
+    Project {
         id: 0,
         uuid: id::uuid(),
         account_id,
         name: name.to_owned(),
         ping_key: Some(id::ping_key()),
         badge_key: id::uuid(),
-    };
+    }
+}
+
+/// Stores a project, which gets its `id`, with its owner as the first member.
+///
+/// # Errors
+/// Another project has the uuid or the ping key; the database's.
+pub async fn add(tx: &mut WriteTx, mut project: Project, owner_id: i64, now: Time) -> Result<Project> {
     project.id = accounts::create_project(tx, &project, now).await?;
     accounts::create_member(tx, project.id, owner_id, Role::Owner, now).await?;
     Ok(project)

@@ -13,7 +13,6 @@ statements! {
         "SELECT check_channels.channel_id AS channel_id, COUNT(*) AS checks FROM check_channels \
          JOIN checks ON checks.id = check_channels.check_id \
          WHERE checks.project_id = $1 AND checks.deleted_at IS NULL GROUP BY check_channels.channel_id";
-    COUNT_CHECKS = "SELECT COUNT(*) AS number FROM checks WHERE project_id = $1 AND deleted_at IS NULL";
     /// What waits to be sent by each channel of a project.
     LIST_WAITING =
         "SELECT deliveries.channel_id AS channel_id, COUNT(*) AS alerts, MIN(deliveries.due_at) AS next_at \
@@ -51,11 +50,6 @@ pub struct Choice {
     pub is_told: bool,
 }
 
-#[derive(sqlx::FromRow)]
-struct Count {
-    number: i64,
-}
-
 pub async fn note_asked(tx: &mut WriteTx, channel: Uuid, now: Time) -> Result<()> {
     tx.change(NOTE_ASKED).bind(channel).bind(now).count().await?;
     Ok(())
@@ -63,10 +57,6 @@ pub async fn note_asked(tx: &mut WriteTx, channel: Uuid, now: Time) -> Result<()
 
 pub async fn list_uses(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Uses>> {
     Ok(tx.query(LIST_USES).bind(project_id).all().await?)
-}
-
-pub async fn count_checks(tx: &mut ReadTx, project_id: i64) -> Result<i64> {
-    Ok(tx.query(COUNT_CHECKS).bind(project_id).maybe::<Count>().await?.map_or(0, |row| row.number))
 }
 
 pub async fn list_waiting(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Waiting>> {

@@ -7,6 +7,7 @@
 
 mod wire;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -124,7 +125,10 @@ impl News {
         let mut pending = lock(&self.0.pending);
         for (project_id, check) in changed {
             let changed = Changed::of(check);
-            pending.changed.entry(project_id).and_modify(|all| all.add(changed.clone())).or_insert(changed);
+            match pending.changed.entry(project_id) {
+                Entry::Occupied(mut all) => all.get_mut().add(changed),
+                Entry::Vacant(none) => drop(none.insert(changed)),
+            }
         }
         if !std::mem::replace(&mut pending.is_passed_on, true) {
             tokio::spawn(self.clone().pass_on());

@@ -108,6 +108,7 @@ impl Caller {
             accounts::store::find_project(tx, found.project_id).await?.ok_or(ApiFailure::WrongKey)?;
         Ok(Opened { project, readonly: found.readonly })
     }
+
     /// Looks the key up and then the check that a path names, in that order.
     ///
     /// # Errors

@@ -41,8 +41,8 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Ba
     let found: Result<(Uuid, BTreeSet<String>), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Read).await?;
         let checks = checks::store::list(tx, opened.project.id).await?;
-        let tags = checks.iter().flat_map(|check| check.settings.tags.split_whitespace());
-        Ok((opened.project.badge_key, tags.map(str::to_owned).collect()))
+        let tags = badges::tags(checks.iter().map(|check| &check.settings));
+        Ok((opened.project.badge_key, tags.into_iter().map(str::to_owned).collect()))
     });
     let (badge_key, tags) = found?;
     let all = std::iter::once(ALL.to_owned()).chain(tags);

@@ -166,8 +166,8 @@ async fn see(tx: &mut ReadTx, caller: &Caller, path: &str) -> Result<Seen, ApiFa
     if existing.as_ref().is_some_and(|existing| existing.project_id != opened.project.id) {
         return Err(ApiFailure::Forbidden);
     }
-    let owner = accounts::store::find_user_of_account(tx, opened.project.account_id).await?;
-    Ok(Seen { uuid, opened, existing, owner: owner.map(|owner| owner.email).unwrap_or_default() })
+    let owner = accounts::owner_email(tx, opened.project.account_id).await?;
+    Ok(Seen { uuid, opened, existing, owner })
 }
 
 /// Make or change a channel

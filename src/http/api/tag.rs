@@ -11,6 +11,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base16ct::lower;
 use sha2::{Digest, Sha256};
 use utoipa::openapi::{self, RefOr};
 use utoipa::{PartialSchema, ToSchema};
@@ -146,7 +147,7 @@ impl IntoResponse for Tagged {
             Err(error) => return reply::failure(&Error::internal(error.to_string())),
         };
         let digest = Sha256::digest(&body);
-        let digest: String = digest[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = lower::encode_string(&digest[..DIGEST_BYTES]);
         let tag = HeaderValue::try_from(format!("\"{}-{digest}\"", self.rev))
             .expect("digits, a dash and quotes can stand in a header");
         let headers =

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use axum::extract::Path;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use base16ct::lower;
 use sha2::{Digest, Sha256};
 
 /// One file that pages load.
@@ -26,7 +27,7 @@ impl Asset {
     pub fn path(&self) -> &str {
         self.path.get_or_init(|| {
             let digest = Sha256::digest(self.text.as_bytes());
-            let hex: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+            let hex = lower::encode_string(&digest[..6]);
             format!("/static/{}-{hex}.{}", self.stem, self.ending)
         })
     }

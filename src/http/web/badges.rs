@@ -1,7 +1,6 @@
 //! `/projects/<uuid>/badges`: the badges of a project and of each tag, with the addresses and snippets that show them
 //! elsewhere. The pictures themselves are `http::badge`'s.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use askama::Template;
@@ -65,8 +64,7 @@ pub async fn show(
     let known = FORMATS.iter().map(|(format, _)| *format).find(|format| *format == view.format);
     let format = known.unwrap_or(FORMATS[0].0);
     let (word, states) = if view.states == "2" { ("2", States::UpDown) } else { ("3", States::UpLateDown) };
-    let tags: BTreeSet<&str> =
-        checks.iter().flat_map(|check| check.settings.tags.split_whitespace()).collect();
+    let tags = badges::tags(checks.iter().map(|check| &check.settings));
     let row = |tag: &str| {
         let project = &opened.membership.project;
         let path = |format: &str| badges::path(&app.secret, project.badge_key, tag, states, format);

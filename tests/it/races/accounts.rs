@@ -6,6 +6,7 @@ use flatline::db::Statement;
 use flatline::signup;
 
 use super::ground::{Ground, Setting, count, jitter, on_all, race};
+use super::rows::number;
 use crate::support::{is_long, sign_up};
 use crate::web::browser::Browser;
 
@@ -20,16 +21,6 @@ const COUNT_ON_PLAN: &Statement = &Statement {
 };
 const COUNT_SESSIONS: &Statement =
     &Statement { name: "COUNT_SESSIONS", text: "SELECT COUNT(*) AS number FROM sessions" };
-
-#[derive(sqlx::FromRow)]
-struct Number {
-    number: i64,
-}
-
-async fn number(ground: &Ground, statement: &'static Statement) -> i64 {
-    let mut tx = ground.db.begin_read().await.unwrap();
-    tx.query(statement).maybe::<Number>().await.unwrap().unwrap().number
-}
 
 fn turns() -> usize {
     if is_long() { 50 } else { 2 }
@@ -82,7 +73,7 @@ on_all! {
             let statuses = try_code(&browsers, &app.code(ground.app.clock.now())).await;
             assert_eq!((count(&statuses, 303), count(&statuses, 422)), (1, CALLERS - 1), "turn {turn}: {statuses:?}");
         }
-        assert_eq!(number(&ground, COUNT_SESSIONS).await, turns() as i64);
+        assert_eq!(number(&ground.db, COUNT_SESSIONS).await, turns() as i64);
         ground.end().await;
     }
 
@@ -159,7 +150,7 @@ on_all! {
             // Who came when it was claimed already gets the letter of an ordinary sign-up.
             assert_eq!(count(&statuses, 303) + count(&statuses, 200), 6, "turn {turn}: {statuses:?}");
             assert!(count(&statuses, 303) >= 1, "turn {turn}: {statuses:?}");
-            assert_eq!(number(&ground, COUNT_ON_PLAN).await, turn as i64 + 1, "one, on the operator's plan");
+            assert_eq!(number(&ground.db, COUNT_ON_PLAN).await, turn as i64 + 1, "one, on the operator's plan");
         }
         ground.end().await;
     }
@@ -197,7 +188,7 @@ on_all! {
             })
             .await;
             changing.await.unwrap();
-            assert_eq!(number(&ground, COUNT_SESSIONS).await, 0, "turn {turn}: {admitted:?}");
+            assert_eq!(number(&ground.db, COUNT_SESSIONS).await, 0, "turn {turn}: {admitted:?}");
             assert_eq!(keeper.get("/account").await.status, 303);
         }
         ground.end().await;

@@ -7,7 +7,7 @@ use flatline::time::Span;
 use serde_json::json;
 
 use super::ground::{Ground, Setting, count, on_all, race, rounds, until};
-use super::rows::change;
+use super::rows::{change, number};
 use crate::support::{Engine, Place, is_long, on_both, program};
 
 const FORGET_ALERTS: &Statement =
@@ -28,16 +28,6 @@ const COUNT_ALERTS: &Statement = &Statement {
 };
 const FORGET_OPERATOR: &Statement =
     &Statement { name: "FORGET_OPERATOR", text: "UPDATE instance SET operator_id = NULL" };
-
-#[derive(sqlx::FromRow)]
-struct Number {
-    number: i64,
-}
-
-async fn number(ground: &Ground, statement: &'static Statement) -> i64 {
-    let mut tx = ground.db.begin_read().await.unwrap();
-    tx.query(statement).maybe::<Number>().await.unwrap().unwrap().number
-}
 
 /// Creates checks at once; returns the statuses and the uuids of those that came to be.
 async fn create_at_once(ground: &Ground, callers: usize) -> (Vec<u16>, Vec<String>) {
@@ -69,11 +59,11 @@ on_all! {
         for round in 0..rounds() {
             let (statuses, created) = create_at_once(&ground, 40).await;
             assert_eq!((count(&statuses, 201), count(&statuses, 403)), (5, 35), "round {round}: {statuses:?}");
-            assert_eq!(number(&ground, COUNT_CHECKS).await, 25, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, 25, "round {round}");
             ground.end().await;
             let deleted = delete_at_once(&ground, created).await;
             assert_eq!(count(&deleted, 200), 5, "round {round}: {deleted:?}");
-            assert_eq!(number(&ground, COUNT_CHECKS).await, 20, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, 20, "round {round}");
         }
         ground.end().await;
     }
@@ -85,7 +75,7 @@ on_all! {
             let check = ground.check("goes").await;
             let statuses = delete_at_once(&ground, vec![check; 10]).await;
             assert_eq!((count(&statuses, 200), count(&statuses, 404)), (1, 9), "round {round}: {statuses:?}");
-            assert_eq!(number(&ground, COUNT_CHECKS).await, 1, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, 1, "round {round}");
         }
         ground.end().await;
     }
@@ -101,7 +91,7 @@ on_all! {
             .await;
             assert_eq!((count(&statuses, 201), count(&statuses, 429)), (1, 9), "round {round}: {statuses:?}");
             let made = i64::try_from(round + 1).unwrap();
-            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, made, "round {round}");
         }
         ground.end().await;
     }
@@ -120,7 +110,7 @@ on_all! {
             let first = crate::support::uuid_of(&answers[0].json());
             assert!(answers.iter().all(|answer| crate::support::uuid_of(&answer.json()) == first));
             let made = i64::try_from(round + 1).unwrap();
-            assert_eq!(number(&ground, COUNT_CHECKS).await, made, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, made, "round {round}");
         }
         ground.end().await;
     }
@@ -143,7 +133,7 @@ on_all! {
             assert_eq!(statuses[0], 200, "round {round}: {statuses:?}");
             assert!(statuses.iter().all(|status| [200, 404, 429].contains(status)), "round {round}: {statuses:?}");
             assert_eq!(ground.client(0).get(&format!("checks/{check}")).await.status, 404, "round {round}");
-            assert_eq!(number(&ground, COUNT_CHECKS).await, 0, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_CHECKS).await, 0, "round {round}");
         }
         ground.end().await;
     }
@@ -170,8 +160,8 @@ on_all! {
             let states = states(&ground, &checks).await;
             let of = |state: &str| states.iter().filter(|one| *one == state).count();
             assert_eq!((of("sent"), of("held"), states.len()), (3, 7, 10), "round {round}: {states:?}");
-            assert_eq!(number(&ground, COUNT_ALERTS).await, 3, "round {round}");
-            assert_eq!(number(&ground, COUNT_LETTERS).await, 1, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_ALERTS).await, 3, "round {round}");
+            assert_eq!(number(&ground.db, COUNT_LETTERS).await, 1, "round {round}");
         }
         ground.end().await;
     }

@@ -36,6 +36,17 @@ pub struct Delivery {
     pub attempts: i64,
 }
 
+#[derive(sqlx::FromRow)]
+struct Number {
+    number: i64,
+}
+
+/// The `number` that a statement without parameters finds.
+pub async fn number(db: &Db, statement: &'static Statement) -> i64 {
+    let mut tx = db.begin_read().await.unwrap();
+    tx.query(statement).maybe::<Number>().await.unwrap().unwrap().number
+}
+
 /// Runs one statement with numbers as parameters, in a transaction of its own; says how many rows it changed. One
 /// that changes many rows takes them in any order, so it may have to give way to the program and is run again.
 pub async fn change(db: &Db, statement: &'static Statement, numbers: &[i64]) -> u64 {

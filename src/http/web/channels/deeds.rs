@@ -65,8 +65,7 @@ pub async fn ask(
         let (opened, live) = open(tx, &posted.visitor, channel, now).await?;
         if live.asks().as_ref() == Some(&address) {
             let project = &opened.membership.project;
-            let owner = accounts::store::find_user_of_account(tx, project.account_id).await?;
-            let owner = owner.map(|owner| owner.email).unwrap_or_default();
+            let owner = accounts::owner_email(tx, project.account_id).await?;
             setup::ask(tx, project, channel, &address, &owner, now).await?;
         }
         Ok::<_, WebFailure>(())

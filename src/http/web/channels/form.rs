@@ -195,8 +195,7 @@ async fn see(tx: &mut ReadTx, visitor: &Visitor, named: Named, now: Time) -> Res
     let project = &opened.membership.project;
     let id = channel.as_ref().map_or(0, |channel| channel.id);
     let choices = setup_store::list_choices(tx, project.id, id).await?;
-    let owner = accounts::store::find_user_of_account(tx, project.account_id).await?;
-    let owner = owner.map(|owner| owner.email).unwrap_or_default();
+    let owner = accounts::owner_email(tx, project.account_id).await?;
     Ok(Seen { opened, channel, choices, owner })
 }
 

@@ -31,6 +31,7 @@ use crate::alerts::send::{KINDS, Kind};
 use crate::alerts::setup::store::{self as setup_store, Waiting};
 use crate::alerts::{self, Channel};
 use crate::app::App;
+use crate::checks;
 use crate::db;
 
 #[derive(Template)]
@@ -70,14 +71,14 @@ pub async fn show(
     visitor: Visitor,
 ) -> Result<Response, WebFailure> {
     let now = app.clock.now();
-    let (opened, channels, uses, checks, waiting) = db::read!(app.db, |tx| {
+    let (opened, channels, uses, number, waiting) = db::read!(app.db, |tx| {
         let opened = visitor.open(tx, project, Need::Look, now).await?;
         let project_id = opened.membership.project.id;
         Ok::<_, WebFailure>((
             opened,
             alerts::store::list_channels(tx, project_id).await?,
             setup_store::list_uses(tx, project_id).await?,
-            setup_store::count_checks(tx, project_id).await?,
+            checks::store::count_in_project(tx, project_id).await?,
             setup_store::list_waiting(tx, project_id).await?,
         ))
     })?;
@@ -87,7 +88,7 @@ pub async fn show(
     let waiting: HashMap<i64, Waiting> = waiting.into_iter().map(|one| (one.channel_id, one)).collect();
     let row = |channel: &Channel| {
         let used = uses.get(&channel.id).copied().unwrap_or(0);
-        row(channel, used_by(used, checks), waiting.get(&channel.id), may_change, &wall)
+        row(channel, used_by(used, number), waiting.get(&channel.id), may_change, &wall)
     };
     let mut rows: Vec<Row> = channels.iter().map(row).collect();
     rows.sort_by_key(|row| row.standing);

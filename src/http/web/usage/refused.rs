@@ -48,7 +48,7 @@ fn why(refused: &Refused) -> String {
         ),
         _ => format!(
             "It says the same more often than once in {floor}. Once is enough; or give each sender a check of \
-                      its own."
+             its own."
         ),
     }
 }
