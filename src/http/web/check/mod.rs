@@ -22,7 +22,7 @@ pub use deeds::{copy, delete, pause, resume};
 
 use log::{KINDS, Row};
 use plot::{Plot, Runs};
-use verdict::Verdict;
+use verdict::{Culprit, Verdict};
 
 use super::channels;
 use super::live::Standing;
@@ -192,7 +192,8 @@ async fn see(
 fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
     let Seen { opened, check, wall, flips, outcomes, log, told, channels, gaps, last_body, version } = seen;
     let standing = flips.first().filter(|flip| flip.new_status == check.state.told_status);
-    let verdict = verdict::verdict(&check, standing, &last_body, &wall);
+    let culprit = Culprit::of(standing, &outcomes, &last_body);
+    let verdict = verdict::verdict(&check, standing, culprit, &wall);
     let name = name_of(&check);
     let may_change = opened.membership.role.may_change();
     let gaps_since_made: Vec<Gap> = gaps.into_iter().filter(|gap| gap.ended_at > check.created_at).collect();
