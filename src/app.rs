@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 
 use crate::accounts::{self, Account, AccountRow, team};
 use crate::alerts::deliver::{self, Deliverer};
+use crate::alerts::returned::store::SentDelivery;
+use crate::alerts::returned::{self, Claim};
 use crate::alerts::send::{Outcome, Senders};
 use crate::alerts::{Message, letters, setup};
 use crate::caller::Proxies;
@@ -17,6 +19,7 @@ use crate::checks::{self, Check};
 use crate::config::Settings;
 use crate::db::{self, Db, Fault, ReadTx, WriteTx, fault};
 use crate::error::{Error, Result};
+use crate::mail::Report;
 use crate::metrics::Metrics;
 use crate::plans;
 use crate::rate::{self, Rates};
@@ -57,6 +60,16 @@ pub enum JobError {
     Failed(#[from] Error),
     #[error("pings cannot be taken now, so silence is not judged")]
     Blind,
+}
+
+/// What was done with a letter that came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounced {
+    Taken,
+    /// It reports no failure.
+    NoReport,
+    /// The address it came to was not signed here, or its delivery is none that was sent lately.
+    Unsigned,
 }
 
 impl App {
@@ -216,6 +229,33 @@ impl App {
             Ok::<_, Error>(())
         })?;
         Ok(outcome)
+    }
+
+    /// Keeps what somebody reported of a message that was sent.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn take_back(&self, sent: &SentDelivery, outcome: &Outcome) -> Result<()> {
+        let now = self.clock.now();
+        if db::write!(self.db, |tx| returned::take_back(tx, sent, outcome, now).await)? {
+            tracing::info!(delivery = sent.id, ?outcome, "a message failed after it was taken");
+        }
+        Ok(())
+    }
+
+    /// Keeps what a returned letter reports, if we signed the address that it came to.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn bounced(&self, claim: &Claim, report: Report) -> Result<Bounced> {
+        let (now, returns) = (self.clock.now(), self.senders.returns.as_ref());
+        let found: Result<Option<SentDelivery>> = db::read!(self.db, |tx| match returns {
+            Some(returns) => returned::find_signed(tx, returns, claim, now).await,
+            None => Ok(None),
+        });
+        let Some(sent) = found? else { return Ok(Bounced::Unsigned) };
+        self.take_back(&sent, &returned::of_letter(report)).await?;
+        Ok(Bounced::Taken)
     }
 
     /// Sends deliveries until none is due; returns how many were looked at.

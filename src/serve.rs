@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::alerts::links::Links;
+use crate::alerts::returned::ReturnAddress;
 use crate::alerts::send::Senders;
 use crate::app::App;
 use crate::caller::Proxies;
@@ -95,7 +96,11 @@ fn senders(settings: &Settings, urls: &Urls, secret: &[u8]) -> Result<Senders, S
     let outgoing = Outgoing::new(settings.private_targets.clone())
         .map_err(|error| ServeError::Setting(error.to_string()))?;
     let links = Links::new(&urls.site, secret);
-    Ok(Senders { post, outgoing, links, urls: urls.clone(), site: settings.site_host() })
+    let returns = settings.bounce_address.as_deref().map(|address| ReturnAddress::new(address, secret));
+    let returns = returns
+        .transpose()
+        .map_err(|error| ServeError::Setting(format!("FLATLINE_BOUNCE_ADDRESS: {error}")))?;
+    Ok(Senders { post, outgoing, links, returns, urls: urls.clone(), site: settings.site_host() })
 }
 
 /// Serves until the process is asked to stop.

@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clocks")]
 
 mod driver;
+mod list;
 mod report;
 mod scenarios;
 mod seed;

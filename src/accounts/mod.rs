@@ -8,7 +8,7 @@
 //! API's create, also with `unique`; `create=1`; the page's form and copy; `import`), from `removal` (undoing one) and
 //! from `moving` (to another account); [`take_checks`] from `plans::transfer` and `removal` (bringing a project back);
 //! [`give_back_checks`] from `checks::find_or_create`, `removal` (deleting), `moving` and
-//! `plans::transfer`. `tests/it/limits/races.rs` walks those that take one. The count of members is [`team`]'s.
+//! `plans::transfer`. `tests/it/limits/paths.rs` finds and races those that take one. The count of members is [`team`]'s.
 
 pub mod emails;
 pub mod origins;

@@ -10,6 +10,7 @@ pub mod letters;
 pub mod links;
 pub mod log;
 pub mod moves;
+pub mod returned;
 pub mod send;
 pub mod setup;
 pub mod store;

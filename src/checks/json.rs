@@ -174,7 +174,7 @@ impl CheckJson {
 /// When the grace begins: the next slot, or the start of the run under way if that is earlier.
 fn next_ping(check: &Check) -> Option<Time> {
     let state = &check.state;
-    let running = state.last_start_at.filter(|_| matches!(state.status, Status::New | Status::Up));
+    let running = state.last_start_at.filter(|_| state.status != Status::Down);
     [state.expected_at, running].into_iter().flatten().min()
 }
 

@@ -58,6 +58,10 @@ table! {
     FailedKeysDay = "failed_keys_per_day", 2000 per DAY, "address", "API calls with a key that nobody has";
     UnknownPingsMinute = "unknown_pings_per_minute", 300 per MINUTE, "address", "pings of checks that do not exist";
     UnknownPingsDay = "unknown_pings_per_day", 20000 per DAY, "address", "pings of checks that do not exist";
+    UnknownReportsMinute = "unknown_reports_per_minute", 60 per MINUTE, "address",
+        "reports of failed messages (`notifications/` and `bounces/`) that name none";
+    UnknownReportsDay = "unknown_reports_per_day", 2000 per DAY, "address",
+        "reports of failed messages (`notifications/` and `bounces/`) that name none";
     CreatesHour = "creates_per_hour", 1000 per HOUR, "project", "pings that make the check they name (`create=1`)";
     TestMessagesMinute = "test_messages_per_minute", 6 per MINUTE, "account", "test messages to a channel";
     TestMessagesDay = "test_messages_per_day", 100 per DAY, "account", "test messages to a channel";

@@ -44,6 +44,7 @@ table! {
     PING_URL = "", "What ping URLs begin with; default: the site's URL and `/ping`. A host of its own may be used.";
     SMTP_URL = "", "`smtp://` or `smtps://`, with user and password if needed. Unset: mails are written to `outbox/*.eml` in the data folder.";
     MAIL_FROM = "", "Sender of mails; default `flatline@` and the site's host, `localhost` where that is a number.";
+    BOUNCE_ADDRESS = "", "Address that undeliverable alerts come back to, such as `bounces@example.org`; each gets a mark of its own: `bounces+<mark>@example.org`. Unset: they go to `MAIL_FROM` and are not read.";
     TRUSTED_PROXIES = "", "Networks (comma-separated) whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.";
     CLIENT_IP_HEADER = "", "Header in which a trusted proxy names the caller, such as `X-Real-IP`; only where the proxy overwrites it.";
     SIGNUP = "open", "`open` or `closed`: whether strangers may make accounts.";
@@ -70,6 +71,8 @@ pub struct Settings {
     pub ping_url: String,
     pub smtp_url: Option<String>,
     pub mail_from: String,
+    /// Where alerts by mail come back to.
+    pub bounce_address: Option<String>,
     pub trusted_proxies: Vec<IpNet>,
     pub client_ip_header: Option<String>,
     pub signup_open: bool,
@@ -139,6 +142,7 @@ impl Settings {
             site_url,
             smtp_url: source.optional("SMTP_URL"),
             mail_from: source.optional("MAIL_FROM").unwrap_or_else(|| format!("flatline@{mail_host}")),
+            bounce_address: source.optional("BOUNCE_ADDRESS"),
             trusted_proxies: source.networks("TRUSTED_PROXIES")?,
             client_ip_header: source.header("CLIENT_IP_HEADER")?,
             signup_open: source.one_of("SIGNUP", &[("open", true), ("closed", false)])?,

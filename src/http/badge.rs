@@ -22,7 +22,7 @@ use crate::import;
 
 const NO_STORE: &str = "max-age=0, no-cache, no-store, must-revalidate, private";
 /// A picture that is opened by itself runs nothing and loads nothing.
-const CSP: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+const CSP: &str = "default-src 'none'; sandbox";
 
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
@@ -32,7 +32,9 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 fn badge(router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
-    router.options(async || dress(StatusCode::NO_CONTENT.into_response()))
+    router
+        .options(async || dress(StatusCode::NO_CONTENT.into_response()))
+        .fallback(async || dress(StatusCode::METHOD_NOT_ALLOWED.into_response()))
 }
 
 /// The form that a badge is asked for in.

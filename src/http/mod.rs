@@ -65,7 +65,7 @@ fn routes(app: Arc<App>) -> Router {
         .merge(badge::routes())
         .merge(project_metrics::routes())
         .merge(web::routes())
-        .fallback(web::not_found)
+        .fallback(not_found)
         .with_state(app)
         .layer(middleware::from_fn(require_host))
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -91,6 +91,11 @@ fn routes(app: Arc<App>) -> Router {
         // A caller's own request id is not taken over: it could not be told from ours.
         .layer(SetRequestIdLayer::new(REQUEST_ID, FreshId))
         .layer(middleware::map_request(drop_request_id))
+}
+
+/// What stands behind every address that is none of ours: a page, and for programs nothing.
+async fn not_found(request: Request) -> Response<Body> {
+    if request.uri().path().starts_with("/api/") { api::nothing() } else { web::not_found().await }
 }
 
 /// In HTTP/1.1 a request names its host, once (RFC 9112 3.2): whoever stands between could read another one.

@@ -88,7 +88,7 @@ async fn ping(
     request: Request,
 ) -> Response {
     if request.method() == Method::OPTIONS {
-        return with_cors(StatusCode::NO_CONTENT.into_response());
+        return preflight();
     }
     if request.method().as_str().bytes().any(|byte| byte.is_ascii_lowercase()) {
         app.metrics.refused("method");
@@ -145,6 +145,16 @@ async fn take(app: &App, from: Caller, address: &str, request: Request) -> Respo
             None => make(app, &project, &slug_of(address), ping).await,
         },
     }
+}
+
+/// What a browser asks before it sends more than a plain ping: any of it may be sent.
+fn preflight() -> Response {
+    let mut response = with_cors(StatusCode::NO_CONTENT.into_response());
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
 }
 
 fn no_method() -> Response {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use url::Url;
 use uuid::Uuid;
 
-use super::{MailError, Mailbox, one_line};
+use super::{Address, MailError, Mailbox, one_line};
 use crate::time::Time;
 
 const SUBJECT_CHARS: usize = 250;
@@ -24,6 +24,8 @@ pub struct Letter {
     /// The id of the letter that this one follows, so that mail programs show both together.
     pub follows: Option<Uuid>,
     pub to: Mailbox,
+    /// Where mail servers report that it did not arrive: the envelope's sender. Ours where it is left out.
+    pub returns_to: Option<Address>,
     /// Shown as one line of at most 250 characters.
     pub subject: String,
     pub text: String,
@@ -90,7 +92,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::mail::Address;
 
     const DATE: Time = Time(1_774_494_720_987);
 
@@ -99,6 +100,7 @@ mod tests {
             id: Uuid::from_u128(7),
             follows: None,
             to: Address::parse("bob@example.org").unwrap().into(),
+            returns_to: None,
             subject: "DOWN | nightly".to_owned(),
             text: "No ping.\n".to_owned(),
             html: "<p>No ping.</p>\n".to_owned(),

@@ -8,6 +8,7 @@
 mod address;
 mod letter;
 mod outbox;
+mod report;
 mod smtp;
 
 use std::io;
@@ -15,11 +16,15 @@ use std::path::PathBuf;
 
 pub use address::{Address, AddressError, Mailbox};
 pub use letter::Letter;
+pub use report::{Report, recipients};
 pub use smtp::{SEND_LIMIT, SmtpUrlError};
 
 use crate::time::Time;
 use outbox::Outbox;
 use smtp::Relay;
+
+/// Characters that are kept of what a mail server says.
+const REPLY_CHARS: usize = 200;
 
 /// The way out for letters, with the mailbox that they come from; one per app.
 #[derive(Debug)]
@@ -108,7 +113,8 @@ impl Post {
         let message = letter.write(&self.from, now)?;
         match &self.way {
             Way::Relay(relay) => {
-                let reply = relay.send(&self.from.address, &letter.to.address, &message, now).await?;
+                let from = letter.returns_to.as_ref().unwrap_or(&self.from.address);
+                let reply = relay.send(from, &letter.to.address, &message, now).await?;
                 Ok(Sent::Relayed { reply })
             }
             Way::Outbox(outbox) => {
@@ -117,6 +123,14 @@ impl Post {
             }
         }
     }
+}
+
+/// Whether a status code of RFC 3463 says that no letter will ever reach the mailbox, and not that this one did not,
+/// for its content, a policy or a full disk. In doubt it does not, for a wrong "no such mailbox" would silence a
+/// channel.
+fn is_about_mailbox(code: &str) -> bool {
+    const MAILBOX: [&str; 6] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"];
+    MAILBOX.contains(&code)
 }
 
 /// Text as one line of at most `max` characters: blanks and control characters become single spaces.

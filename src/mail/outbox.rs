@@ -101,6 +101,7 @@ mod tests {
             id: Uuid::from_u128(id),
             follows: None,
             to: Mailbox::parse("bob@example.org").unwrap(),
+            returns_to: None,
             subject: "DOWN".to_owned(),
             text: text.to_owned(),
             html: String::new(),

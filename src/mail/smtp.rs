@@ -16,7 +16,7 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
 use tokio::time::timeout;
 
-use super::{Address, MailError, one_line};
+use super::{Address, MailError, REPLY_CHARS, is_about_mailbox, one_line};
 use crate::time::{Span, Time};
 
 mod url;
@@ -29,7 +29,6 @@ const CONNECT_LIMIT: Span = Span::seconds(15);
 const RESET_LIMIT: Span = Span::seconds(5);
 const IDLE_LIMIT: Span = Span::seconds(30);
 const IDLE_CONNECTIONS: usize = 4;
-const REPLY_CHARS: usize = 200;
 
 /// A mail server that takes letters for everybody.
 pub(super) struct Relay {
@@ -210,14 +209,12 @@ fn silence(error: &SmtpError, stage: Stage, source: &str) -> MailError {
 }
 
 /// Whether a 5xx speaks of the mailbox and not of us: any answer to RCPT but "sign in first" and a policy (5.7.x, as
-/// in "relay access denied"); later only the statuses of RFC 3463 that name the mailbox. In doubt the letter is tried
-/// again, for a wrong "no such mailbox" would silence a channel.
+/// in "relay access denied"); later only the statuses that name the mailbox, for else the letter is tried again.
 fn is_about_recipient(stage: Stage, code: &str, words: &str) -> bool {
-    const MAILBOX: [&str; 6] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"];
     let status = words.split_whitespace().next().unwrap_or_default();
     match stage {
         Stage::Recipient => code != "530" && !status.starts_with("5.7."),
-        Stage::Content => MAILBOX.contains(&status),
+        Stage::Content => is_about_mailbox(status),
         Stage::Connect | Stage::SignIn | Stage::Sender => false,
     }
 }

@@ -98,6 +98,14 @@ impl Rates {
         self.in_order(&[(Rule::UnknownPingsMinute, address(from)), (Rule::UnknownPingsDay, address(from))])
     }
 
+    /// A report of a failed message that names none.
+    pub fn unknown_report(&self, from: IpAddr) -> Chain {
+        self.in_order(&[
+            (Rule::UnknownReportsMinute, address(from)),
+            (Rule::UnknownReportsDay, address(from)),
+        ])
+    }
+
     /// A ping that makes its check.
     pub fn create_by_ping(&self, project_id: i64) -> Chain {
         self.in_order(&[(Rule::CreatesHour, format!("project {project_id}"))])

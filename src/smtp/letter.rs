@@ -1,12 +1,16 @@
 //! What a letter says: its subject and its readable text, as keywords are looked for in them. Pure.
 
-use mail_parser::decoders::html::html_to_text;
-use mail_parser::{MessageParser, PartType};
+use std::collections::BTreeSet;
 
+use mail_parser::{ContentType, Message, MessageParser, MessagePart, MessagePartId, MimeHeaders, PartType};
+
+use super::html;
 use crate::pings::filter::Letter;
 
 /// Parts of a letter that are read; what follows is left out.
 const PARTS: usize = 64;
+/// Parts within parts that are read; the letter itself is the first.
+const DEPTH: usize = 8;
 
 /// Reads a raw message. `sender` is the envelope's: an empty one is a bounce, which says nothing about a job.
 pub fn read(raw: &[u8], sender: &str) -> Letter {
@@ -17,19 +21,56 @@ pub fn read(raw: &[u8], sender: &str) -> Letter {
         return Letter { subject: String::new(), text, is_bounce: sender.is_empty() };
     };
     let mut text = String::new();
-    let mut bodies: Vec<u32> = message.text_body.iter().chain(&message.html_body).copied().collect();
-    bodies.sort_unstable();
-    bodies.dedup();
-    for index in bodies.into_iter().take(PARTS) {
-        match message.part(index).map(|part| &part.body) {
-            Some(PartType::Text(plain)) => text.push_str(plain),
-            Some(PartType::Html(html)) => text.push_str(&html_to_text(html)),
+    for index in near(&message) {
+        let Some(part) = message.part(index) else { continue };
+        let is_read =
+            message.text_body.contains(&index) || message.html_body.contains(&index) || is_torn(part);
+        match &part.body {
+            PartType::Text(html) if is_read && part.is_content_type("text", "html") => {
+                text.push_str(&html::words(html))
+            }
+            PartType::Html(html) if is_read => text.push_str(&html::words(html)),
+            PartType::Text(plain) if is_read => text.push_str(plain),
             _ => {}
         }
         text.push('\n');
     }
     let subject = message.subject().unwrap_or_default().to_owned();
     Letter { subject, text, is_bounce: sender.is_empty() }
+}
+
+/// Whether a text lost its end, or is not encoded as it says: it is read as it is.
+fn is_torn(part: &MessagePart<'_>) -> bool {
+    let is_text = part
+        .content_type()
+        .is_none_or(|kind| kind.ctype() == "text" && matches!(kind.subtype(), Some("plain" | "html")));
+    let is_attached = part.content_disposition().is_some_and(ContentType::is_attachment);
+    part.is_encoding_problem && is_text && !is_attached
+}
+
+/// The parts that are looked at: the first of those that do not lie too deep. Parts whose parent lost its end count as
+/// the letter's own.
+fn near(message: &Message<'_>) -> Vec<MessagePartId> {
+    let inner = |index: MessagePartId| match message.part(index).map(|part| &part.body) {
+        Some(PartType::Multipart(inner)) => inner.as_slice(),
+        _ => &[],
+    };
+    let all = (1..).take(message.parts.len().saturating_sub(1));
+    let held: BTreeSet<MessagePartId> =
+        (0..).take(message.parts.len()).flat_map(|index| inner(index).iter().copied()).collect();
+    let mut open: Vec<(MessagePartId, usize)> =
+        all.filter(|index| !held.contains(index)).map(|index| (index, 2)).collect();
+    open.push((0, 1));
+    let mut found = Vec::new();
+    while let Some((index, depth)) = open.pop() {
+        found.push(index);
+        if depth < DEPTH {
+            open.extend(inner(index).iter().map(|index| (*index, depth + 1)));
+        }
+    }
+    found.sort_unstable();
+    found.truncate(PARTS);
+    found
 }
 
 #[cfg(test)]
@@ -44,6 +85,72 @@ mod tests {
         assert_eq!(letter.subject, "Sicherung erfolgreich");
         assert!(letter.text.contains("Success") && !letter.text.contains("failed"), "{}", letter.text);
         assert!(!letter.is_bounce);
+    }
+
+    /// A letter whose parts lie in so many others.
+    fn nested(around: usize) -> String {
+        let mut part = "Content-Type: text/plain\r\n\r\ndeep\r\n".to_owned();
+        for level in 0..around {
+            part = format!(
+                "Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n{part}\r\n--b{level}--\r\n"
+            );
+        }
+        format!("Subject: x\r\nMIME-Version: 1.0\r\n{part}")
+    }
+
+    #[test]
+    fn parts_are_read_down_to_the_eighth_within_each_other() {
+        for (around, is_read) in [(0, true), (1, true), (7, true), (8, false), (200, false)] {
+            assert_eq!(read(nested(around).as_bytes(), "").text.contains("deep"), is_read, "{around}");
+        }
+    }
+
+    #[test]
+    fn words_of_html_stand_one_space_apart_and_a_letter_without_its_end_is_read() {
+        let mime = "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: ";
+        for rest in [
+            "text/html\r\n\r\n<p>Backup\r\n  <b>fin</b>ished</p>",
+            "text/html\r\n\r\n<p>Backup&nbsp;finished</p>",
+            "text/html\r\n\r\n<p>Backup<br>finished</p>",
+            "multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nBackup finished\r\n",
+            "multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<b>Backup</b> finished\r\n",
+        ] {
+            let text = read(format!("{mime}{rest}").as_bytes(), "").text;
+            assert!(text.contains("Backup finished"), "{rest}: {text}");
+        }
+        let attached = "multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\
+                        Content-Disposition: attachment\r\n\r\nBackup finished\r\n";
+        assert!(!read(format!("{mime}{attached}").as_bytes(), "").text.contains("finished"));
+    }
+
+    #[test]
+    fn texts_are_decoded_from_the_charsets_that_devices_send() {
+        for (charset, bytes, text) in [
+            ("gb2312", &b"\xcd\xea\xb3\xc9"[..], "\u{5b8c}\u{6210}"),
+            ("shift_jis", &b"\x8a\xae\x97\xb9"[..], "\u{5b8c}\u{4e86}"),
+            ("euc-kr", &b"\xbf\xcf\xb7\xe1"[..], "\u{c644}\u{b8cc}"),
+            ("koi8-r", &b"\xc7\xcf\xd4\xcf\xd7\xcf"[..], "\u{433}\u{43e}\u{442}\u{43e}\u{432}\u{43e}"),
+            ("iso-8859-1", &b"Gr\xf6\xdfe"[..], "Gr\u{f6}\u{df}e"),
+        ] {
+            let head = format!(
+                "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset={charset}\r\n\r\n"
+            );
+            let read = read(&[head.as_bytes(), bytes].concat(), "");
+            assert!(read.text.contains(text), "{charset}: {}", read.text);
+        }
+    }
+
+    #[test]
+    fn the_first_64_parts_are_read() {
+        let parts: String = (1..100)
+            .map(|number| format!("--b\r\nContent-Type: text/plain\r\n\r\npart {number}.\r\n"))
+            .collect();
+        let raw = format!(
+            "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n{parts}--b--\r\n"
+        );
+        let text = read(raw.as_bytes(), "").text;
+        // The one around them is the first.
+        assert!(text.contains("part 63.") && !text.contains("part 64."), "{text}");
     }
 
     #[test]

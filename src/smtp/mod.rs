@@ -1,9 +1,11 @@
-//! Pings by mail: a listener that takes letters for our own addresses and for nothing else (`CONTRACT` 2.11).
+//! Pings by mail: a listener that takes letters for our own addresses and for nothing else (`CONTRACT` 2.11). Alerts that
+//! come back are taken too, where `BOUNCE_ADDRESS` leads here.
 //!
 //! No relay, no authentication, no TLS: whoever sends here says no secrets but the address. Each letter becomes
 //! one ping for each recipient, through the recorder, before it is acknowledged; where that cannot be, the sender
 //! is told to come again (451). Connections, recipients, sizes and waits are bounded.
 
+mod html;
 mod letter;
 mod recipient;
 mod session;

@@ -1,14 +1,30 @@
-//! Which addresses take letters: `<uuid>@<domain>` and `<ping key>+<slug>@<domain>`. Pure.
+//! Which addresses take letters: `<uuid>@<domain>`, `<ping key>+<slug>@<domain>`, and those that alerts come back to.
+//! Pure.
 
 use uuid::Uuid;
 
+use crate::alerts::returned::{Claim, ReturnAddress};
+
 const PING_KEY_CHARS: usize = 22;
 
-/// The check that a recipient names.
+/// Whose letters are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Ours<'a> {
+    /// Of the addresses that ping, compared exactly.
+    pub domain: &'a str,
+    pub returns: Option<&'a ReturnAddress>,
+}
+
+/// The check, or the delivery, that a recipient names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recipient {
     Uuid(Uuid),
-    Slug { ping_key: String, slug: String },
+    Slug {
+        ping_key: String,
+        slug: String,
+    },
+    /// A delivery whose letter came back.
+    Returned(Claim),
 }
 
 /// Why an address takes no letters here.
@@ -20,13 +36,16 @@ pub enum Refused {
 }
 
 impl Recipient {
-    /// Reads an address for our `domain`, which is compared exactly.
+    /// Reads an address.
     ///
     /// # Errors
     /// It is none of ours.
-    pub fn parse(address: &str, domain: &str) -> Result<Self, Refused> {
+    pub fn parse(address: &str, ours: Ours<'_>) -> Result<Self, Refused> {
+        if let Some(claim) = ours.returns.and_then(|returns| returns.read(address)) {
+            return Ok(Self::Returned(claim));
+        }
         let (local, its_domain) = address.rsplit_once('@').ok_or(Refused::Domain)?;
-        if its_domain != domain {
+        if its_domain != ours.domain {
             return Err(Refused::Domain);
         }
         if local.len() == 36 {
@@ -51,7 +70,8 @@ mod tests {
     #[test]
     fn only_our_own_mailboxes_take_letters() {
         let uuid = "3f2b8c1e-6a4d-4c1b-9e7f-0a1b2c3d4e5f";
-        let parse = |address: &str| Recipient::parse(address, "ping.test");
+        let ours = Ours { domain: "ping.test", returns: None };
+        let parse = |address: &str| Recipient::parse(address, ours);
         assert_eq!(parse(&format!("{uuid}@ping.test")), Ok(Recipient::Uuid(uuid.parse().unwrap())));
         assert!(parse(&format!("{}@ping.test", uuid.to_uppercase())).is_ok());
         assert_eq!(

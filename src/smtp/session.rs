@@ -9,12 +9,13 @@ use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use super::letter;
-use super::recipient::{Recipient, Refused};
+use super::recipient::{Ours, Recipient, Refused};
 use crate::accounts;
 use crate::app::App;
 use crate::checks::{self, Signal};
 use crate::db;
 use crate::error::Error;
+use crate::mail::Report;
 use crate::pings::{Outcome, Ping, USER_AGENT_CHARS};
 use crate::recorder::Unavailable;
 
@@ -53,12 +54,13 @@ pub async fn turn_away(mut stream: TcpStream) {
 /// The connection broke.
 pub async fn serve(stream: TcpStream, app: &Arc<App>) -> io::Result<()> {
     let domain = app.settings.email_domain.clone().unwrap_or_default();
+    let ours = Ours { domain: &domain, returns: app.senders.returns.as_ref() };
     let mut stream = BufReader::new(stream);
     say(&mut stream, &format!("220 {domain} ESMTP")).await?;
     let mut envelope = Envelope::default();
     let mut mistakes = 0;
     while let Some(line) = read_line(&mut stream).await? {
-        let next = command(&line, &mut envelope, &domain);
+        let next = command(&line, &mut envelope, ours);
         let reply = match next {
             Next::Say(reply) => reply.to_owned(),
             Next::SayOwned(reply) => reply,
@@ -84,7 +86,8 @@ pub async fn serve(stream: TcpStream, app: &Arc<App>) -> io::Result<()> {
     Ok(())
 }
 
-fn command(line: &str, envelope: &mut Envelope, domain: &str) -> Next {
+fn command(line: &str, envelope: &mut Envelope, ours: Ours<'_>) -> Next {
+    let domain = ours.domain;
     let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
     match verb.to_ascii_uppercase().as_str() {
         "HELO" => Next::SayOwned(format!("250 {domain}")),
@@ -92,7 +95,7 @@ fn command(line: &str, envelope: &mut Envelope, domain: &str) -> Next {
             "250-{domain}\r\n250-SIZE {MESSAGE_BYTES_MAX}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 ENHANCEDSTATUSCODES"
         )),
         "MAIL" => mail(rest, envelope),
-        "RCPT" => recipient(rest, envelope, domain),
+        "RCPT" => recipient(rest, envelope, ours),
         "DATA" if envelope.recipients.is_empty() => Next::Say("503 5.5.1 RCPT first"),
         "DATA" => Next::Data,
         "RSET" => {
@@ -123,14 +126,14 @@ fn mail(rest: &str, envelope: &mut Envelope) -> Next {
     Next::Say("250 2.1.0 OK")
 }
 
-fn recipient(rest: &str, envelope: &mut Envelope, domain: &str) -> Next {
+fn recipient(rest: &str, envelope: &mut Envelope, ours: Ours<'_>) -> Next {
     if envelope.sender.is_none() {
         return Next::Say("503 5.5.1 MAIL first");
     }
     let Some((address, _)) = path(rest, "TO:") else {
         return Next::Say("501 5.5.4 Write RCPT TO:<address>");
     };
-    match Recipient::parse(&address, domain) {
+    match Recipient::parse(&address, ours) {
         Err(Refused::Domain) => Next::Say("550 5.1.1 Recipient rejected"),
         Err(Refused::Mailbox) => Next::Say("550 5.1.1 Invalid mailbox"),
         Ok(_) if envelope.recipients.len() >= RECIPIENTS_MAX => Next::Say("452 4.5.3 Too many recipients"),
@@ -199,19 +202,31 @@ async fn timed<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(IDLE, work).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Records one ping for each recipient; the sender's answer.
+/// What a sender is told where something could not be stored.
+const LATER: &str = "451 4.3.0 Not available, try again";
+
+/// Records one ping for each recipient, or that an alert came back; the sender's answer.
 async fn deliver(app: &App, envelope: &Envelope, message: &[u8]) -> &'static str {
     let sender = envelope.sender.as_deref().unwrap_or_default();
     let letter = letter::read(message, sender);
     let kept = app.settings.ping_body_limit.unwrap_or(usize::MAX).min(message.len());
     for recipient in &envelope.recipients {
+        if let Recipient::Returned(claim) = recipient {
+            if let Some(report) = Report::read(message)
+                && let Err(error) = app.bounced(claim, report).await
+            {
+                tracing::error!(%error, "a returned letter could not be taken");
+                return LATER;
+            }
+            continue;
+        }
         let check = match resolve(app, recipient).await {
             Ok(Some(check)) => check,
             // Whether an address exists is not told: it is all that somebody needs to ping.
             Ok(None) => continue,
             Err(error) => {
                 tracing::error!(%error, "a letter could not be taken");
-                return "451 4.3.0 Not available, try again";
+                return LATER;
             }
         };
         let ping = Ping {
@@ -231,7 +246,7 @@ async fn deliver(app: &App, envelope: &Envelope, message: &[u8]) -> &'static str
             Ok(outcome) => count(app, &outcome),
             Err(Unavailable) => {
                 app.metrics.refused("unavailable");
-                return "451 4.3.0 Not available, try again";
+                return LATER;
             }
         }
     }
@@ -257,6 +272,7 @@ fn count(app: &App, outcome: &Outcome) {
 async fn resolve(app: &App, recipient: &Recipient) -> Result<Option<Uuid>, Error> {
     match recipient {
         Recipient::Uuid(uuid) => Ok(Some(*uuid)),
+        Recipient::Returned(_) => Ok(None),
         Recipient::Slug { ping_key, slug } => db::read!(app.db, |tx| {
             let Some(project) = accounts::store::find_project_by_ping_key(tx, ping_key).await? else {
                 return Ok(None);

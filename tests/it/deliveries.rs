@@ -19,17 +19,17 @@ const LIST: &Statement = &Statement {
 };
 
 #[derive(Clone, Debug, sqlx::FromRow)]
-struct Delivery {
-    uuid: Uuid,
-    tells: String,
-    state: String,
+pub struct Delivery {
+    pub uuid: Uuid,
+    pub tells: String,
+    pub state: String,
     attempts: i64,
-    outcome: String,
+    pub outcome: String,
     due_at: Time,
 }
 
 /// What a channel was sent or is owed, oldest first.
-async fn deliveries(world: &World, channel: &Channel) -> Vec<Delivery> {
+pub async fn deliveries(world: &World, channel: &Channel) -> Vec<Delivery> {
     let mut tx = world.app.db.begin_read().await.unwrap();
     tx.query(LIST).bind(channel.uuid).all::<Delivery>().await.unwrap()
 }
@@ -40,24 +40,24 @@ async fn states(world: &World, channel: &Channel) -> Vec<String> {
     all.into_iter().map(|delivery| format!("{} {}", delivery.tells, delivery.state)).collect()
 }
 
-async fn reread(world: &World, channel: &Channel) -> Channel {
+pub async fn reread(world: &World, channel: &Channel) -> Channel {
     let mut tx = world.app.db.begin_read().await.unwrap();
     alerts::store::find_channel(&mut tx, channel.id).await.unwrap().unwrap()
 }
 
-async fn hook(world: &World, url: &str) -> Channel {
+pub async fn hook(world: &World, url: &str) -> Channel {
     let request = |says: &str| json!({"method": "POST", "url": url, "body": format!("$NAME {says}")});
     world.channel("webhook", &json!({"down": request("down"), "up": request("up")})).await
 }
 
 /// A check that tells these channels alone.
-async fn check(world: &World, name: &str, channels: &[&Channel]) -> String {
+pub async fn check(world: &World, name: &str, channels: &[&Channel]) -> String {
     let channels: Vec<String> = channels.iter().map(|channel| channel.uuid.to_string()).collect();
     // A month of period, so that silence plays no part.
     world.client.check(&json!({"name": name, "timeout": 2_592_000, "channels": channels.join(",")})).await
 }
 
-async fn ping(world: &World, check: &str, suffix: &str) {
+pub async fn ping(world: &World, check: &str, suffix: &str) {
     assert_eq!(world.client.ping(check, suffix).await.status, 200);
 }
 

@@ -13,7 +13,7 @@ use flatline::time::Time;
 
 use crate::support::World;
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/data/import/healthchecks-4.4.sqlite");
+pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/data/import/healthchecks-4.4.sqlite");
 const SECRET: &str = "oracle-secret-key";
 const KEY: &str = "hcw_MIoaJOLhLxrZC6Bqq6VYbSeF5tgp";
 const KEY_READONLY: &str = "hcr_GOb5pBh79VeXqidaasoXYp3nQkwk";

@@ -234,10 +234,16 @@ on_both! {
         let busy = "The mail server did not take the letter: 451 try again later.";
         let expected = [("given_up", true, refused), ("due", false, busy), ("sent", false, "")];
         assert_eq!(found, expected.map(|(state, off, why)| (state.to_owned(), off, why.to_owned())));
-        let letters = server.letters_when(2).await;
-        let mut to: Vec<_> = letters.iter().map(|letter| raw(&parse(letter), "Envelope-to").to_owned()).collect();
-        to.sort();
-        assert_eq!(to, ["good@example.org", "owner@example.org"]);
+        let letters = server.letters_when(3).await;
+        let head = |letter: &Vec<u8>| {
+            let letter = parse(letter);
+            (raw(&letter, "Envelope-to").to_owned(), letter.subject().unwrap().to_owned())
+        };
+        let mut told: Vec<(String, String)> = letters.iter().map(head).collect();
+        told.sort();
+        let (down, off) = ("DOWN | backup | reported failure", "Alerts no longer go to refused@example.org");
+        let expected = [("good@example.org", down), ("owner@example.org", off), ("owner@example.org", down)];
+        assert_eq!(told, expected.map(|(to, subject)| (to.to_owned(), subject.to_owned())));
     }
 
     async fn without_a_mail_server_letters_lie_in_the_outbox_for_the_operator_alone(engine: Engine) {

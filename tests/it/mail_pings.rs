@@ -5,26 +5,33 @@ use std::sync::Arc;
 use flatline::smtp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
+use crate::races::ground::until;
 use crate::support::{Engine, World, on_both};
 
-const DOMAIN: &str = "ping.example.test";
+pub const DOMAIN: &str = "ping.example.test";
 
 async fn world(engine: Engine) -> (World, String) {
     let changes = [("SMTP_LISTEN", "127.0.0.1:0"), ("EMAIL_DOMAIN", DOMAIN)];
     let world = World::with(engine, "unlimited", &changes).await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(smtp::listen(listener, Arc::clone(&world.app), std::future::pending()));
+    let address = listen(&world).await;
     (world, address)
 }
 
+/// Starts the listener of a world and tells where.
+pub async fn listen(world: &World) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(smtp::listen(listener, Arc::clone(&world.app), std::future::pending()));
+    address
+}
+
 /// A sender that says one line at a time.
-struct Sender(BufReader<TcpStream>);
+pub struct Sender(BufReader<TcpStream>);
 
 impl Sender {
-    async fn connect(address: &str) -> Self {
+    pub async fn connect(address: &str) -> Self {
         let mut sender = Self(BufReader::new(TcpStream::connect(address).await.unwrap()));
         assert!(sender.reply().await.starts_with("220 "));
         sender.say("EHLO host.example.test").await;
@@ -48,7 +55,7 @@ impl Sender {
         self.reply().await
     }
 
-    async fn letter(&mut self, from: &str, to: &[String], raw: &[u8]) -> String {
+    pub async fn letter(&mut self, from: &str, to: &[String], raw: &[u8]) -> String {
         assert_eq!(self.say(&format!("MAIL FROM:<{from}> BODY=8BITMIME")).await, "250 2.1.0 OK");
         for to in to {
             let reply = self.say(&format!("RCPT TO:<{to}>")).await;
@@ -155,4 +162,61 @@ on_both! {
         assert_eq!(sender.letter("a@b.test", &to[..1], b"x").await, "250 2.0.0 OK");
         assert_eq!(sender.say("QUIT").await, "221 2.0.0 Bye");
     }
+
+    async fn a_letter_that_cannot_be_stored_is_to_come_again(engine: Engine) {
+        let (world, address) = world(engine).await;
+        let uuid = world.client.check(&json!({"slug": "db"})).await;
+        let by_slug = format!("{}+db@{DOMAIN}", world.owner.ping_key);
+        let mut sender = Sender::connect(&address).await;
+        world.app.db.close().await;
+        for to in [format!("{uuid}@{DOMAIN}"), by_slug] {
+            let reply = sender.letter("job@host.example.test", &[to], b"Subject: Hi\r\n\r\n").await;
+            assert_eq!(reply, "451 4.3.0 Not available, try again");
+        }
+    }
+
+    async fn a_letter_that_comes_too_fast_is_taken_and_counted(engine: Engine) {
+        let changes = [("SMTP_LISTEN", "127.0.0.1:0"), ("EMAIL_DOMAIN", DOMAIN)];
+        let world = World::with(engine, "free", &changes).await;
+        let uuid = world.client.check(&json!({})).await;
+        let mut sender = Sender::connect(&listen(&world).await).await;
+        for _ in 0..3 {
+            let to = [format!("{uuid}@{DOMAIN}")];
+            assert_eq!(sender.letter("job@host.example.test", &to, b"Subject: Hi\r\n\r\n").await, "250 2.0.0 OK");
+        }
+        assert_eq!(world.client.read(&uuid).await["n_pings"], 1);
+        assert_eq!(world.app.recorder.refused(uuid.parse().unwrap()).unwrap().pings, 2);
+    }
+}
+
+/// A caller at one of the addresses of this machine; what it is greeted with.
+async fn call_from(from: &str, to: &str) -> (BufReader<TcpStream>, String) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
+    let mut stream = BufReader::new(socket.connect(to.parse().unwrap()).await.unwrap());
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    (stream, line)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn eight_callers_of_one_address_are_served_and_thirty_two_of_all() {
+    let (_world, address) = world(Engine::Sqlite).await;
+    let mut served = Vec::new();
+    for from in ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"] {
+        for _ in 0..8 {
+            let (stream, greeting) = call_from(from, &address).await;
+            assert_eq!(greeting, format!("220 {DOMAIN} ESMTP\r\n"), "{from}");
+            served.push(stream);
+        }
+    }
+    let busy = "421 4.3.2 Too many connections, try again later\r\n";
+    assert_eq!(call_from("127.0.0.1", &address).await.1, busy);
+    assert_eq!(call_from("127.0.0.5", &address).await.1, busy);
+    let mut last = served.pop().unwrap();
+    last.write_all(b"QUIT\r\n").await.unwrap();
+    let mut rest = String::new();
+    while last.read_line(&mut rest).await.unwrap() > 0 {}
+    assert_eq!(rest, "221 2.0.0 Bye\r\n");
+    until("a place is free", async || call_from("127.0.0.5", &address).await.1.starts_with("220 ")).await;
 }

@@ -92,6 +92,85 @@ pub fn routes(folder: &str) -> BTreeSet<(String, String)> {
     found
 }
 
+/// A function of the crate, unit tests left out, with the words of its body.
+#[derive(Debug)]
+pub struct Function {
+    /// Its file, from `src/` on.
+    pub file: String,
+    /// The last name of its module.
+    module: String,
+    pub name: String,
+    body: Vec<String>,
+    /// The words of its file's imports.
+    imports: Vec<String>,
+}
+
+impl Function {
+    /// Whether its body calls `other`: by its name in the same file or where that is imported, else by its module's name
+    /// and its own. Methods are not followed.
+    pub fn calls(&self, other: &Self) -> bool {
+        let is_imported = || {
+            let mut imports = self.imports.split(|word| word == ";");
+            imports.any(|one| one.contains(&other.module) && one.contains(&other.name))
+        };
+        let heads =
+            self.body.windows(2).enumerate().filter(|(_, words)| words[0] == other.name && words[1] == "(");
+        heads.map(|(at, _)| &self.body[at.saturating_sub(2)..at]).any(|before| match before {
+            [.., module, path] if path == "::" => *module == other.module,
+            [.., word] if word == "." || word == "fn" => false,
+            _ => self.file == other.file || is_imported(),
+        })
+    }
+}
+
+/// All functions under `src/`.
+pub fn functions() -> Vec<Function> {
+    let mut found = Vec::new();
+    for file in files("src", &[".rs"]) {
+        let stream: TokenStream = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
+        let mut own = Vec::new();
+        collect(stream, &mut own);
+        let words = file.words();
+        let mut imports = Vec::new();
+        for (at, _) in words.iter().enumerate().filter(|(_, word)| *word == "use") {
+            imports.extend(words[at..].iter().take_while(|word| *word != ";").cloned());
+            imports.push(";".to_owned());
+        }
+        let name = file.path.trim_start_matches("src/").to_owned();
+        let module = file.module().pop().unwrap_or_default();
+        found.extend(own.into_iter().map(|(function, body)| Function {
+            file: name.clone(),
+            module: module.clone(),
+            name: function,
+            body,
+            imports: imports.clone(),
+        }));
+    }
+    found
+}
+
+/// Names and bodies of the functions in a stream, those in `mod tests` left out.
+fn collect(tokens: TokenStream, found: &mut Vec<(String, Vec<String>)>) {
+    let (mut name, mut last) = (None, String::new());
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => {
+                if last == "fn" || last == "mod" {
+                    name = Some((last == "fn", ident.to_string()));
+                }
+                last = ident.to_string();
+            }
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => match name.take() {
+                Some((true, function)) => found.push((function, words(group.stream()))),
+                Some((false, module)) if module == "tests" => {}
+                _ => collect(group.stream(), found),
+            },
+            TokenTree::Punct(punct) if punct.as_char() == ';' => name = None,
+            _ => last.clear(),
+        }
+    }
+}
+
 /// The tokens of a stream one by one, brackets and literals as they are written, `::` as one word.
 fn words(tokens: TokenStream) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();

@@ -18,6 +18,7 @@ pub const STORES: &[(&str, &[&Statement])] = &[
     ("alerts/letters/store.rs", flatline::alerts::letters::store::STATEMENTS),
     ("alerts/log/store.rs", flatline::alerts::log::store::STATEMENTS),
     ("alerts/moves/store.rs", flatline::alerts::moves::store::STATEMENTS),
+    ("alerts/returned/store.rs", flatline::alerts::returned::store::STATEMENTS),
     ("alerts/setup/store.rs", flatline::alerts::setup::store::STATEMENTS),
     ("alerts/store.rs", flatline::alerts::store::STATEMENTS),
     ("checks/group/store.rs", flatline::checks::group::store::STATEMENTS),

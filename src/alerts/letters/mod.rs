@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::send::{Outcome, Senders, email};
 use super::store::Settlement;
+use super::words::channel_off::ChannelOff;
 use super::words::confirm::Confirm;
 use super::words::email_change::{self, EmailChange};
 use super::words::invitation::Invitation;
@@ -39,6 +40,8 @@ pub enum Facts {
     Quota { plan: String, limit: i64, resets_at: Time },
     /// Somebody entered the address for a project's alerts.
     Confirm { channel: Uuid, project: String, asked_by: String },
+    /// Nothing can be sent to a channel any more.
+    ChannelOff { channel: Uuid, name: String, project: String, why: String },
     /// Slots fell into a gap of ours.
     Unseen { gap_started_at: Time, gap_ended_at: Time, slots: Vec<Slot> },
     /// A link that signs its reader in.
@@ -77,6 +80,25 @@ pub async fn tell_quota(tx: &mut WriteTx, account: &Account, now: Time) -> Resul
         resets_at: accounts::month_start(accounts::month(now) + 1),
     };
     write(tx, account.id, &facts, now).await
+}
+
+/// Tells an account's owner that a channel was turned off, unless it is the owner's own address that takes nothing.
+///
+/// # Errors
+/// The database's.
+pub async fn tell_channel_off(tx: &mut WriteTx, channel_id: i64, why: &str, now: Time) -> Result<()> {
+    let Some(channel) = super::store::find_channel(tx, channel_id).await? else { return Ok(()) };
+    let Some(project) = accounts::store::find_project(tx, channel.project_id).await? else { return Ok(()) };
+    let owner = accounts::store::find_user_of_account(tx, project.account_id).await?;
+    let is_told_elsewhere = |owner: &accounts::User| !channel.place().eq_ignore_ascii_case(&owner.email);
+    let Some(owner) = owner.filter(is_told_elsewhere) else { return Ok(()) };
+    let facts = Facts::ChannelOff {
+        channel: channel.uuid,
+        name: channel.display_name(),
+        project: project.name,
+        why: why.to_owned(),
+    };
+    write_to(tx, Some(project.account_id), &owner.email, &facts, now).await
 }
 
 /// Stores a letter to an account's owner.
@@ -165,7 +187,8 @@ fn mail(
     let facts: Facts = serde_json::from_str(&letter.facts).map_err(|error| error.to_string())?;
     let written = facts.written(senders, to.as_str(), held, now).map_err(|error| error.to_string())?;
     let Written { subject, text, html } = written;
-    Ok(Letter { id: letter.uuid, follows: None, to: to.into(), subject, text, html, unsubscribe: None })
+    let (id, to) = (letter.uuid, to.into());
+    Ok(Letter { id, follows: None, to, returns_to: None, subject, text, html, unsubscribe: None })
 }
 
 impl Facts {
@@ -189,6 +212,10 @@ impl Facts {
                 let url = senders.links.confirm(*channel, to);
                 let (project, asked_by) = (project.as_str(), asked_by.as_str());
                 Confirm { url: &url, to, project, asked_by, site }.written()
+            }
+            Self::ChannelOff { channel, name, project, why } => {
+                let url = format!("{}/channels/{channel}", senders.urls.site);
+                ChannelOff { channel: name, project, why, url: &url, to, site }.written()
             }
             Self::Unseen { gap_started_at, gap_ended_at, slots } => {
                 let slot = |slot: &Slot| unseen::Slot {

@@ -79,10 +79,13 @@ fn letter(senders: &Senders, message: &Message) -> Result<Letter, String> {
         site: senders.site.clone(),
     };
     let written = words::alert(message).mail(&foot).map_err(|error| error.to_string())?;
+    let returns_to =
+        senders.returns.as_ref().map(|returns| returns.of(message.id, to.as_str())).transpose()?;
     Ok(Letter {
         id: message.id,
         follows: None,
         to: to.into(),
+        returns_to,
         subject: written.subject,
         text: written.text,
         html: written.html,

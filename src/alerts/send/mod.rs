@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 
 use super::Message;
 use super::links::Links;
+use super::returned::ReturnAddress;
 use crate::checks::json::Urls;
 use crate::mail::Post;
 use crate::net::Outgoing;
@@ -81,6 +82,8 @@ pub struct Senders {
     pub post: Post,
     pub outgoing: Outgoing,
     pub links: Links,
+    /// Where letters about deliveries come back to; unset: to their sender.
+    pub returns: Option<ReturnAddress>,
     pub urls: Urls,
     /// The site's host, as mails name it.
     pub site: String,

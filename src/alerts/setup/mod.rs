@@ -138,7 +138,8 @@ pub async fn delete(tx: &mut WriteTx, channel: &Channel) -> Result<()> {
     if deleted { Ok(()) } else { Err(Error::NotFound) }
 }
 
-/// Keeps what an attempt came to as the channel's last result.
+/// Keeps what an attempt came to as the channel's last result. The account's owner hears by mail of a channel that is
+/// turned off.
 ///
 /// # Errors
 /// The database's.
@@ -148,6 +149,11 @@ pub async fn note(tx: &mut WriteTx, channel_id: i64, outcome: &Outcome, now: Tim
         Outcome::Retry { why, .. } | Outcome::Failed { why } => {
             super::store::note_error(tx, channel_id, why, now).await
         }
-        Outcome::Disable { why } => super::store::disable_channel(tx, channel_id, why, now).await.map(drop),
+        Outcome::Disable { why } => {
+            if super::store::disable_channel(tx, channel_id, why, now).await? {
+                letters::tell_channel_off(tx, channel_id, why, now).await?;
+            }
+            Ok(())
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! account's owner have a file each and share the form [`notice::Notice`], so one more letter is one more file.
 //! Short sentences: what is known, since when, what happens next. Whatever others wrote passes [`clean`] first.
 
+pub mod channel_off;
 pub mod clean;
 pub mod clock;
 pub mod confirm;

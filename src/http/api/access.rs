@@ -7,7 +7,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
-use super::{ApiFailure, named};
+use super::{ApiFailure, named, numbers};
 use crate::accounts::{self, Project};
 use crate::app::App;
 use crate::checks::Check;
@@ -15,6 +15,7 @@ use crate::db::ReadTx;
 use crate::http::body;
 use crate::http::limits::{self, Asked, Note};
 use crate::id::API_KEY_CHARS;
+use crate::rate::{Chain, Verdict};
 
 /// The longest body that the API reads, in bytes.
 const BODY_LIMIT: usize = 1024 * 1024;
@@ -66,6 +67,17 @@ impl FromRequest<Arc<App>> for Caller {
     }
 }
 
+/// Asks the limiters that stand before a call for anything but its key.
+///
+/// # Errors
+/// One of them refused, or could not count.
+pub async fn spend(app: &App, chain: &Chain) -> Result<(), ApiFailure> {
+    match chain.spend(&app.db, app.clock.now()).await? {
+        Verdict::Accepted(_) => Ok(()),
+        Verdict::Refused(refusal) => Err(ApiFailure::Limited(refusal)),
+    }
+}
+
 fn is_well_formed(key: &str) -> bool {
     key.len() == API_KEY_CHARS
 }
@@ -82,7 +94,7 @@ fn parse(bytes: &[u8]) -> Result<Map<String, Value>, ApiFailure> {
     if bytes.is_empty() {
         return Ok(Map::new());
     }
-    match serde_json::from_slice(bytes) {
+    match serde_json::from_slice(&numbers::bounded(bytes)) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(ApiFailure::Invalid("json validation error: value is not an object".to_owned())),
         Err(_) => Err(ApiFailure::Invalid("could not parse request body".to_owned())),

@@ -45,6 +45,11 @@ pub enum Keyed {
     /// No key, a wrong one, or one that may only read
     #[response(status = 401)]
     Unauthorized(Failed),
+}
+
+/// What a call that is counted can come to.
+#[derive(IntoResponses)]
+pub enum Counted {
     /// The key, or the address, asked too often
     #[response(status = 429, headers(
         ("Retry-After" = i64, description = "Seconds to wait"),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::answers::{Broken, Keyed};
+use super::answers::{Broken, Counted, Keyed};
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::badges::{self, ALL, States};
@@ -36,7 +36,7 @@ struct BadgeUrls {
 /// List the addresses of badges
 #[utoipa::path(get, path = "/badges/", operation_id = "list_badges", tag = "badges",
     security(("key" = []), ("readonly_key" = [])),
-    responses((status = 200, description = "The addresses", body = BadgeList), Keyed, Broken))]
+    responses((status = 200, description = "The addresses", body = BadgeList), Keyed, Counted, Broken))]
 pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<BadgeList>, ApiFailure> {
     let found: Result<(Uuid, BTreeSet<String>), ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Read).await?;

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::access::Opened;
-use super::answers::{Broken, Keyed, OfOne, Posted};
+use super::access::{Opened, spend};
+use super::answers::{Broken, Counted, Keyed, OfOne, Posted};
 use super::{ApiFailure, Caller, Need, fields};
 use crate::accounts;
 use crate::alerts::send::{Kind, Outcome, Told};
@@ -20,7 +20,6 @@ use crate::alerts::setup::{self, Judged, Wish, Written};
 use crate::alerts::{self, Channel, Message};
 use crate::app::App;
 use crate::db::{self, ReadTx};
-use crate::rate::{Chain, Verdict};
 use crate::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -125,7 +124,7 @@ impl From<&Channel> for ChannelJson {
 
 /// List the channels
 #[utoipa::path(get, path = "/channels/", operation_id = "list_channels", tag = "channels", security(("key" = [])),
-    responses((status = 200, description = "The channels", body = ChannelList), Keyed, Broken))]
+    responses((status = 200, description = "The channels", body = ChannelList), Keyed, Counted, Broken))]
 pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<ChannelList>, ApiFailure> {
     let found: Result<Vec<Channel>, ApiFailure> = db::read!(app.db, |tx| {
         let opened = caller.open(tx, Need::Write).await?;
@@ -137,7 +136,7 @@ pub async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Ch
 /// Read a channel
 #[utoipa::path(get, path = "/channels/{channel}", operation_id = "read_channel", tag = "channels",
     params(ByUuid), security(("key" = [])),
-    responses((status = 200, description = "The channel", body = ChannelJson), OfOne, Keyed, Broken))]
+    responses((status = 200, description = "The channel", body = ChannelJson), OfOne, Keyed, Counted, Broken))]
 pub async fn read(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
@@ -176,7 +175,7 @@ async fn see(tx: &mut ReadTx, caller: &Caller, path: &str) -> Result<Seen, ApiFa
 #[utoipa::path(put, path = "/channels/{channel}", operation_id = "write_channel", tag = "channels",
     params(ByUuid), request_body = Fields, security(("key" = [])),
     responses((status = 200, description = "The channel, changed", body = ChannelJson),
-        (status = 201, description = "The channel, made", body = ChannelJson), Posted, OfOne, Keyed, Broken))]
+        (status = 201, description = "The channel, made", body = ChannelJson), Posted, OfOne, Keyed, Counted, Broken))]
 pub async fn write(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
@@ -202,19 +201,13 @@ pub async fn write(
     }
 }
 
-async fn spend(app: &App, chain: &Chain) -> Result<(), ApiFailure> {
-    match chain.spend(&app.db, app.clock.now()).await? {
-        Verdict::Accepted(_) => Ok(()),
-        Verdict::Refused(refusal) => Err(ApiFailure::Limited(refusal)),
-    }
-}
-
 /// Delete a channel
 ///
 /// The answer is the channel as it was.
 #[utoipa::path(delete, path = "/channels/{channel}", operation_id = "delete_channel", tag = "channels",
     params(ByUuid), security(("key" = [])),
-    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Broken))]
+    responses((status = 200, description = "The channel as it was", body = ChannelJson), OfOne, Keyed, Counted,
+        Broken))]
 pub async fn delete(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,
@@ -236,7 +229,7 @@ pub async fn delete(
     params(ByUuid), security(("key" = [])),
     responses((status = 200, description = "What came of it", body = Tested), Posted, OfOne,
         (status = 409, description = "Its owner did not agree yet", body = str, content_type = "text/plain"),
-        Keyed, Broken))]
+        Keyed, Counted, Broken))]
 pub async fn test(
     State(app): State<Arc<App>>,
     Path((_, channel)): Path<(String, String)>,

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, Path, Request, State};
 use axum::response::Response;
 
 use super::access::Opened;
-use super::answers::{Broken, ByKey, ByUuid, Conditional, Edited, Keyed, OfOne, Posted, Unchanged};
+use super::answers::{Broken, ByKey, ByUuid, Conditional, Counted, Edited, Keyed, OfOne, Posted, Unchanged};
 use super::spec::Spec;
 use super::tag::{IfMatch, IfNoneMatch, Tagged};
 use super::{ApiFailure, Caller, Need, Version, assignment};
@@ -25,7 +25,7 @@ use crate::time::Time;
 #[utoipa::path(get, path = "/checks/{check}", operation_id = "read_check", tag = "checks",
     params(ByKey, ("If-None-Match" = Option<String>, Header, description = "Tags of answers that the caller has")),
     security(("key" = []), ("readonly_key" = [])),
-    responses(Tagged, Unchanged, OfOne, Keyed, Broken))]
+    responses(Tagged, Unchanged, OfOne, Keyed, Counted, Broken))]
 pub async fn read(
     State(app): State<Arc<App>>,
     version: Version,
@@ -74,7 +74,7 @@ impl Change {
 /// What the body does not mention stays as it is.
 #[utoipa::path(post, path = "/checks/{check}", operation_id = "update_check", tag = "checks",
     params(ByUuid, Conditional), request_body = Spec, security(("key" = [])),
-    responses(Tagged, Posted, OfOne, Edited, Keyed, Broken))]
+    responses(Tagged, Posted, OfOne, Edited, Keyed, Counted, Broken))]
 pub async fn update(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
@@ -94,7 +94,7 @@ pub async fn update(State(app): State<Arc<App>>, change: Change) -> Result<Tagge
 /// With its log. The answer is the check as it was.
 #[utoipa::path(delete, path = "/checks/{check}", operation_id = "delete_check", tag = "checks",
     params(ByUuid, Conditional), security(("key" = [])),
-    responses(Tagged, OfOne, Edited, Keyed, Broken))]
+    responses(Tagged, OfOne, Edited, Keyed, Counted, Broken))]
 pub async fn delete(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
@@ -114,7 +114,7 @@ pub async fn delete(State(app): State<Arc<App>>, change: Change) -> Result<Tagge
 /// It is not judged until it is resumed, by hand or by a ping.
 #[utoipa::path(post, path = "/checks/{check}/pause", operation_id = "pause_check", tag = "checks",
     params(ByUuid, Conditional), security(("key" = [])),
-    responses(Tagged, Posted, OfOne, Edited, Keyed, Broken))]
+    responses(Tagged, Posted, OfOne, Edited, Keyed, Counted, Broken))]
 pub async fn pause(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();
     db::write!(app.db, |tx| {
@@ -131,7 +131,7 @@ pub async fn pause(State(app): State<Arc<App>>, change: Change) -> Result<Tagged
 /// It waits for its first ping again. One that is not paused is refused.
 #[utoipa::path(post, path = "/checks/{check}/resume", operation_id = "resume_check", tag = "checks",
     params(ByUuid, Conditional), security(("key" = [])),
-    responses(Tagged, Posted, OfOne, Edited, Keyed, Broken,
+    responses(Tagged, Posted, OfOne, Edited, Keyed, Counted, Broken,
         (status = 409, description = "It is not paused", body = str, content_type = "text/plain")))]
 pub async fn resume(State(app): State<Arc<App>>, change: Change) -> Result<Tagged, ApiFailure> {
     let now = app.clock.now();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::answers::{Broken, Full, Keyed, Posted};
+use super::answers::{Broken, Counted, Full, Keyed, Posted};
 use super::check::{apply, shape};
 use super::spec::Spec;
 use super::tag::Tagged;
@@ -43,7 +43,7 @@ struct Filter {
 /// In the order in which they were made.
 #[utoipa::path(get, path = "/checks/", operation_id = "list_checks", tag = "checks", params(Filter),
     security(("key" = []), ("readonly_key" = [])),
-    responses((status = 200, description = "The checks", body = CheckList), Keyed, Broken))]
+    responses((status = 200, description = "The checks", body = CheckList), Keyed, Counted, Broken))]
 pub async fn list(
     State(app): State<Arc<App>>,
     version: Version,
@@ -100,7 +100,7 @@ impl Filter {
     request_body = Spec, security(("key" = [])),
     responses((status = 201, description = "The check was made", body = CheckJson,
             headers(("ETag" = String, description = "The answer's tag"))),
-        Tagged, Posted, Full, Keyed, Broken))]
+        Tagged, Posted, Full, Keyed, Counted, Broken))]
 pub async fn create(
     State(app): State<Arc<App>>,
     version: Version,

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers::{Broken, ByKey, Keyed, OfOne};
+use super::answers::{Broken, ByKey, Counted, Keyed, OfOne};
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::checks::{self, Status, StoredFlip};
@@ -62,7 +62,7 @@ struct Within {
 #[utoipa::path(get, path = "/checks/{check}/flips/", operation_id = "list_flips", tag = "checks",
     params(ByKey, Within), security(("key" = []), ("readonly_key" = [])),
     responses((status = 200, description = "The changes", body = FlipList),
-        (status = 400, description = "A parameter is no number, or too large"), OfOne, Keyed, Broken))]
+        (status = 400, description = "A parameter is no number, or too large"), OfOne, Keyed, Counted, Broken))]
 pub async fn list(
     State(app): State<Arc<App>>,
     Path((_, check)): Path<(String, String)>,
@@ -83,19 +83,27 @@ pub async fn list(
     }
 }
 
-/// The span that a query asks for, from its first instant until before its last; `None` if it cannot be read.
+/// The span that a query asks for, from its first instant until before its last; `None` if it cannot be read. Of
+/// several parameters of one name the last counts.
 fn span(query: &str, now: Time) -> Option<(Time, Time)> {
-    let (mut from, mut to) = (Time(i64::MIN), Time(i64::MAX));
+    let (mut seconds, mut start, mut end) = (None, None, None);
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        if value.is_empty() {
-            continue;
-        }
         match name.as_ref() {
-            "seconds" => from = from.max(now - Span::seconds(number(&value, SECONDS_MAX)?)),
-            "start" => from = from.max(Time::from_seconds(number(&value, INSTANT_MAX)?)),
-            "end" => to = to.min(Time::from_seconds(number(&value, INSTANT_MAX)?)),
+            "seconds" => seconds = Some(value),
+            "start" => start = Some(value),
+            "end" => end = Some(value),
             _ => {}
         }
+    }
+    let (mut from, mut to) = (Time(i64::MIN), Time(i64::MAX));
+    if let Some(seconds) = seconds.filter(|text| !text.is_empty()) {
+        from = now - Span::seconds(number(&seconds, SECONDS_MAX)?);
+    }
+    if let Some(start) = start.filter(|text| !text.is_empty()) {
+        from = from.max(Time::from_seconds(number(&start, INSTANT_MAX)?));
+    }
+    if let Some(end) = end.filter(|text| !text.is_empty()) {
+        to = Time::from_seconds(number(&end, INSTANT_MAX)?);
     }
     Some((from, to))
 }

@@ -14,8 +14,10 @@ pub mod failure;
 pub mod fields;
 pub mod flips;
 pub mod named;
+pub mod numbers;
 pub mod openapi;
 pub mod pings;
+pub mod returned;
 pub mod schedules;
 pub mod service;
 pub mod spec;
@@ -85,6 +87,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/{version}/channels/{channel}/test", endpoint("POST", post(channels::test)))
         .route("/api/{version}/schedules/preview", endpoint("GET", get(schedules::preview)))
         .route("/api/{version}/badges/", endpoint("GET", get(badges::list)))
+        .route("/api/{version}/notifications/{delivery}/status", endpoint("POST", post(returned::status)))
+        .route("/api/{version}/bounces/", endpoint("POST", post(returned::bounce)))
         .route("/api/{version}/status/", get(service::status))
         .route("/api/{version}/metrics/", get(service::metrics))
         .route("/api/{version}/openapi.json", endpoint("GET", get(openapi::describe)))
@@ -93,6 +97,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/{version}/checks/{check}/flips", any(add_slash))
         .route("/api/{version}/channels", any(add_slash))
         .route("/api/{version}/badges", any(add_slash))
+        .route("/api/{version}/bounces", any(add_slash))
         .route("/api/{version}/status", any(add_slash))
         .route("/api/{version}/metrics", any(add_slash))
         .layer(middleware::from_fn(limits::tell))
@@ -107,14 +112,28 @@ async fn add_slash(request: Request) -> Response {
     };
     let mut response = Redirect::permanent(&target).into_response();
     *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+    // A browser follows only what it may read.
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
 }
 
+/// The answer to everything under `/api/` that is no resource.
+pub fn nothing() -> Response {
+    with_cors(StatusCode::NOT_FOUND.into_response(), "")
+}
+
+type AnyVersion = Result<Version, ApiFailure>;
+
 /// Completes a resource's methods: OPTIONS, 405 for all others, and CORS headers on every answer.
 fn endpoint(methods: &'static str, router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
-    complete(router).layer(middleware::from_fn(move |_: Version, request: Request, next: Next| async move {
-        with_cors(next.run(request).await, methods)
-    }))
+    complete(router).layer(middleware::from_fn(
+        move |version: AnyVersion, request: Request, next: Next| async move {
+            match version {
+                Ok(_) => with_cors(next.run(request).await, methods),
+                Err(_) => nothing(),
+            }
+        },
+    ))
 }
 
 /// The same for a resource of one check, which a uuid names or, for the methods `by_key`, the check's unique
@@ -124,18 +143,20 @@ fn of_check(
     by_key: Option<&'static str>,
     router: MethodRouter<Arc<App>>,
 ) -> MethodRouter<Arc<App>> {
-    complete(router).layer(middleware::from_fn(move |_: Version, request: Request, next: Next| async move {
-        let segment = request.uri().path().split('/').nth(4).unwrap_or_default();
-        match (Named::of(segment), by_key) {
-            (Named::Uuid(_), _) => with_cors(next.run(request).await, methods),
-            (Named::UniqueKey, Some(methods)) => {
-                let allowed = request.method() == Method::OPTIONS || request.method() == methods;
-                let refused = StatusCode::METHOD_NOT_ALLOWED.into_response();
-                with_cors(if allowed { next.run(request).await } else { refused }, methods)
+    complete(router).layer(middleware::from_fn(
+        move |version: AnyVersion, request: Request, next: Next| async move {
+            let segment = request.uri().path().split('/').nth(4).unwrap_or_default();
+            match (version.map(|_| Named::of(segment)), by_key) {
+                (Ok(Named::Uuid(_)), _) => with_cors(next.run(request).await, methods),
+                (Ok(Named::UniqueKey), Some(methods)) => {
+                    let allowed = request.method() == Method::OPTIONS || request.method() == methods;
+                    let refused = StatusCode::METHOD_NOT_ALLOWED.into_response();
+                    with_cors(if allowed { next.run(request).await } else { refused }, methods)
+                }
+                _ => nothing(),
             }
-            _ => with_cors(StatusCode::NOT_FOUND.into_response(), methods),
-        }
-    }))
+        },
+    ))
 }
 
 fn complete(router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
@@ -146,11 +167,16 @@ fn complete(router: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
 }
 
 fn with_cors(mut response: Response, methods: &'static str) -> Response {
+    let allowed = if methods.is_empty() { "OPTIONS".to_owned() } else { format!("{methods}, OPTIONS") };
+    let allowed =
+        HeaderValue::try_from(allowed).expect("the methods of a route are written in this file, in ASCII");
+    let is_refused = response.status() == StatusCode::METHOD_NOT_ALLOWED;
     let headers = response.headers_mut();
+    if is_refused {
+        headers.insert(header::ALLOW, allowed.clone());
+    }
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("X-Api-Key"));
-    let allowed = HeaderValue::try_from(format!("{methods}, OPTIONS"))
-        .expect("the methods of a route are written in this file, in ASCII");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::answers::{Broken, ByUuid, Keyed, OfOne};
+use super::answers::{Broken, ByUuid, Counted, Keyed, OfOne};
 use super::{ApiFailure, Caller, Need, Version};
 use crate::app::App;
 use crate::checks::Signal;
@@ -58,7 +58,7 @@ struct PingJson {
 /// Newest first, as many as the plan keeps, at most 1000.
 #[utoipa::path(get, path = "/checks/{check}/pings/", operation_id = "list_pings", tag = "checks",
     params(ByUuid), security(("key" = [])),
-    responses((status = 200, description = "The pings", body = PingList), OfOne, Keyed, Broken))]
+    responses((status = 200, description = "The pings", body = PingList), OfOne, Keyed, Counted, Broken))]
 pub async fn list(
     State(app): State<Arc<App>>,
     version: Version,
@@ -82,7 +82,8 @@ pub async fn list(
 /// Byte for byte, as far as it was kept.
 #[utoipa::path(get, path = "/checks/{check}/pings/{n}/body", operation_id = "read_ping_body", tag = "checks",
     params(ByUuid, ("n" = i64, Path, description = "The ping's number")), security(("key" = [])),
-    responses((status = 200, description = "The body", body = String, content_type = "text/plain"), OfOne, Keyed, Broken))]
+    responses((status = 200, description = "The body", body = String, content_type = "text/plain"), OfOne, Keyed, Counted,
+        Broken))]
 pub async fn body(
     State(app): State<Arc<App>>,
     Path((_, check, n)): Path<(String, String, String)>,
@@ -91,8 +92,11 @@ pub async fn body(
     let found: Result<Option<Vec<u8>>, ApiFailure> = db::read!(app.db, |tx| {
         let (_, check) = caller.open_check(tx, Need::Write, &check).await?;
         let kept = app.account(tx, check.account_id).await?.plan.log_entries;
-        match n.parse::<i64>() {
-            Ok(n) if n > check.state.n_pings - kept => Ok(log::store::find_body(tx, check.id, n).await?),
+        let digits = n.bytes().all(|byte| byte.is_ascii_digit()).then_some(n.as_str());
+        match digits.map(str::parse::<i64>) {
+            Some(Ok(n)) if n > check.state.n_pings - kept => {
+                Ok(log::store::find_body(tx, check.id, n).await?)
+            }
             _ => Ok(None),
         }
     });

@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, State};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers::{Broken, Keyed, Posted};
+use super::answers::{Broken, Counted, Keyed, Posted};
 use super::{ApiFailure, Caller, Need};
 use crate::app::App;
 use crate::db;
@@ -43,7 +43,7 @@ struct Asked {
 /// What an expression means, and its next five instants.
 #[utoipa::path(get, path = "/schedules/preview", operation_id = "preview_schedule", tag = "schedules",
     params(Asked), security(("key" = []), ("readonly_key" = [])),
-    responses((status = 200, description = "What it means", body = Preview), Posted, Keyed, Broken))]
+    responses((status = 200, description = "What it means", body = Preview), Posted, Keyed, Counted, Broken))]
 pub async fn preview(
     State(app): State<Arc<App>>,
     RawQuery(query): RawQuery,

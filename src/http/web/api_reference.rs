@@ -169,7 +169,11 @@ fn answer((status, answer): (&String, &Value)) -> Answer {
         status: status.clone(),
         about: prose(&text(&answer["description"])),
         shape: shape.collect::<Vec<_>>().join(" or "),
-        headers: members(&answer["headers"]).map(|(name, _)| name.clone()).collect(),
+        // What browsers are told is the same everywhere, and said above.
+        headers: members(&answer["headers"])
+            .map(|(name, _)| name.clone())
+            .filter(|name| !name.starts_with("Access-Control-"))
+            .collect(),
     }
 }
 

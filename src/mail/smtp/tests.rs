@@ -101,6 +101,7 @@ fn letter() -> Letter {
         id: Uuid::from_u128(7),
         follows: None,
         to: Mailbox::parse("bob@example.org").unwrap(),
+        returns_to: None,
         subject: "DOWN | nightly".to_owned(),
         text: "No ping.\n.\n.hidden\n".to_owned(),
         html: "<p>No ping.</p>".to_owned(),
@@ -110,6 +111,16 @@ fn letter() -> Letter {
 
 async fn error_of(script: &'static [(&'static str, &'static str)]) -> MailError {
     Server::start(script).await.post("", "").send(&letter(), NOW).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_letter_is_sent_from_where_it_is_to_come_back_to() {
+    let server = Server::start(&[]).await;
+    let letter = Letter { returns_to: Some("back+x@mon.example".parse().unwrap()), ..letter() };
+    server.post("", "").send(&letter, NOW).await.unwrap();
+    let heard = server.heard();
+    assert_eq!(heard[1], "MAIL FROM:<back+x@mon.example>");
+    assert!(heard.contains(&"From: Flatline <alerts@mon.example>".to_owned()), "{heard:?}");
 }
 
 #[tokio::test]

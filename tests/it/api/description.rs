@@ -69,9 +69,34 @@ fn an_operation_with_a_key_tells_what_a_wrong_key_and_too_many_calls_come_to() {
                     "{method} {path}: {statuses:?}"
                 );
                 let headers = responses["429"]["headers"].as_object().unwrap();
-                let headers: BTreeSet<&str> = headers.keys().map(String::as_str).collect();
+                let headers = headers.keys().map(String::as_str);
+                let headers: BTreeSet<&str> =
+                    headers.filter(|name| !name.starts_with("Access-Control-")).collect();
                 let told = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"];
                 assert_eq!(headers, BTreeSet::from(told), "{method} {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_answer_but_those_for_no_browser_tells_what_browsers_need() {
+    let json = json();
+    let all: BTreeSet<&str> =
+        json["components"]["headers"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(all.len(), 4);
+    for (path, item) in json["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for (status, answer) in operation["responses"].as_object().unwrap() {
+                let headers = answer["headers"].as_object().into_iter().flat_map(|headers| headers.keys());
+                let told: BTreeSet<&str> =
+                    headers.map(String::as_str).filter(|name| name.starts_with("Access-Control-")).collect();
+                let expected = if ["/status/", "/metrics/"].contains(&path.as_str()) {
+                    BTreeSet::new()
+                } else {
+                    all.clone()
+                };
+                assert_eq!(told, expected, "{method} {path} {status}");
             }
         }
     }

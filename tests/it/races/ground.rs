@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::rows::{self, Delivery};
-use crate::support::{Client, Engine, Place, Process, Receiver, World, is_long, sign_up, variable};
+use crate::support::{Answer, Client, Engine, Place, Process, Receiver, World, is_long, sign_up, variable};
 
 /// How the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,7 @@ second_factor_user_per_day = "none"
 recovery_codes_per_minute = "none"
 recovery_codes_per_day = "none"
 sign_ups_per_minute = "none"
+sign_ups_per_day = "none"
 sign_in_per_minute = "none"
 sign_in_address_per_minute = "none"
 sign_in_email_per_minute = "none"
@@ -291,6 +292,20 @@ pub async fn race<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         results.push(runner.await.unwrap());
     }
     results
+}
+
+/// Asks again as often as a 503 says so: where the database gives no connection for five seconds, because the machine
+/// stands still, a caller is sent away with nothing done.
+pub async fn answered<F: Future<Output = Answer>>(ask: impl Fn() -> F) -> Answer {
+    for _ in 0..20 {
+        let answer = ask().await;
+        if answer.status != 503 {
+            return answer;
+        }
+        assert_eq!(answer.header("retry-after"), Some("2"));
+        tokio::time::sleep(Span::seconds(2).to_std()).await;
+    }
+    panic!("it was sent away twenty times");
 }
 
 /// Waits for up to three milliseconds by chance, so that each side of a race comes first at times.

@@ -6,7 +6,7 @@ use flatline::db::Statement;
 use flatline::time::Span;
 use serde_json::json;
 
-use super::ground::{Ground, Setting, count, on_all, race, rounds, until};
+use super::ground::{Ground, Setting, answered, count, on_all, race, rounds, until};
 use super::rows::{change, number};
 use crate::support::{Engine, Place, is_long, on_both, program};
 
@@ -33,7 +33,10 @@ const FORGET_OPERATOR: &Statement =
 async fn create_at_once(ground: &Ground, callers: usize) -> (Vec<u16>, Vec<String>) {
     let answers = race(callers, |index| {
         let client = ground.client(index);
-        async move { client.post("checks/", &json!({"name": format!("job {index}")})).await }
+        async move {
+            let spec = json!({"name": format!("job {index}")});
+            answered(|| client.post("checks/", &spec)).await
+        }
     })
     .await;
     let created = answers.iter().filter(|answer| answer.status == 201);
@@ -45,7 +48,10 @@ async fn delete_at_once(ground: &Ground, checks: Vec<String>) -> Vec<u16> {
     let checks = Arc::new(checks);
     race(checks.len(), |index| {
         let (client, checks) = (ground.client(index), Arc::clone(&checks));
-        async move { client.delete(&format!("checks/{}", checks[index])).await.status }
+        async move {
+            let path = format!("checks/{}", checks[index]);
+            answered(|| client.delete(&path)).await.status
+        }
     })
     .await
 }
@@ -86,7 +92,7 @@ on_all! {
             let path = format!("/ping/{}/job-{round}?create=1", ground.owner.ping_key);
             let statuses = race(10, |index| {
                 let (client, path) = (ground.client(index).without_key(), path.clone());
-                async move { client.send("GET", &path, &[], Vec::new()).await.status }
+                async move { answered(|| client.send("GET", &path, &[], Vec::new())).await.status }
             })
             .await;
             assert_eq!((count(&statuses, 201), count(&statuses, 429)), (1, 9), "round {round}: {statuses:?}");
@@ -102,7 +108,7 @@ on_all! {
             let spec = json!({"name": format!("job {round}"), "unique": ["name"]});
             let answers = race(10, |index| {
                 let (client, spec) = (ground.client(index), spec.clone());
-                async move { client.post("checks/", &spec).await }
+                async move { answered(|| client.post("checks/", &spec)).await }
             })
             .await;
             let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();

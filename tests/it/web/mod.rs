@@ -15,7 +15,7 @@ mod moving;
 mod projects;
 mod second_factor;
 mod settings;
-mod sign_in;
+pub mod sign_in;
 mod sign_up;
 mod team;
 mod transfer;

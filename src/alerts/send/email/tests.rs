@@ -23,6 +23,7 @@ fn senders(folder: &Folder) -> Senders {
         post: Post::outbox(folder.0.clone(), Mailbox::parse("Flatline <alerts@mon.example>").unwrap()),
         outgoing: Outgoing::new(Vec::new()).unwrap(),
         links: Links::new("https://watch.example.org", &[7; 32]),
+        returns: None,
         urls: Urls { site: "https://watch.example.org".to_owned(), ping: String::new() },
         site: "watch.example.org".to_owned(),
     }

@@ -14,6 +14,7 @@ fn senders(private: &[&str]) -> Senders {
         post: Post::outbox("outbox".into(), Mailbox::parse("alerts@mon.example").unwrap()),
         outgoing: Outgoing::new(private.iter().map(|network| network.parse().unwrap()).collect()).unwrap(),
         links: Links::new("https://watch.example.org", &[7; 32]),
+        returns: None,
         urls: Urls { site: "https://watch.example.org".to_owned(), ping: String::new() },
         site: "watch.example.org".to_owned(),
     }
