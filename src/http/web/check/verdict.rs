@@ -44,7 +44,8 @@ pub fn verdict(check: &Check, standing: Option<&StoredFlip>, culprit: Culprit<'_
         Shown::Running => running(check, wall),
         Shown::New => (
             "Waiting for the first ping.".to_owned(),
-            "Watching begins with it; until then silence is not an alarm. It shows here within two seconds.".to_owned(),
+            "Watching begins with it; until then silence is not an alarm. It shows here within two seconds."
+                .to_owned(),
         ),
         Shown::Up => ("Up.".to_owned(), up(check, wall)),
         Shown::Paused => paused(check, standing, wall),
@@ -53,12 +54,7 @@ pub fn verdict(check: &Check, standing: Option<&StoredFlip>, culprit: Culprit<'_
     Verdict { shown, headline, more, tail: tail.map(|tail| tail.lines).unwrap_or_default() }
 }
 
-fn down(
-    check: &Check,
-    standing: Option<&StoredFlip>,
-    took: Option<Span>,
-    wall: &Wall,
-) -> (String, String) {
+fn down(check: &Check, standing: Option<&StoredFlip>, took: Option<Span>, wall: &Wall) -> (String, String) {
     let Some(flip) = standing else { return ("Down.".to_owned(), last_good(check, wall)) };
     let since = (wall.now - flip.flipped_at).max(Span::ZERO);
     let blind = if flip.blind_ms > Span::ZERO {
