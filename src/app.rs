@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
+use crate::accounts::passkeys::Site;
 use crate::accounts::{self, Account, AccountRow, team};
 use crate::alerts::deliver::{self, Deliverer};
 use crate::alerts::returned::store::SentDelivery;
@@ -46,6 +47,8 @@ pub struct App {
     pub secret: Vec<u8>,
     pub proxies: Proxies,
     pub rates: Rates,
+    /// The site as passkeys know it; `None` where browsers know none.
+    pub passkey_site: Option<Site>,
     pub recorder: Recorder,
     pub senders: Senders,
     pub metrics: Arc<Metrics>,

@@ -21,7 +21,7 @@ use crate::time::Time;
 
 /// What the text says that it does not hold.
 const LEFT_OUT: [&str; 3] = [
-    "the password, sessions, and codes of the second factor",
+    "the password, sessions, codes of the second factor, and keys of passkeys",
     "API keys, of which only digests are stored",
     "URLs and headers of webhooks, which often hold secrets",
 ];
@@ -77,8 +77,13 @@ impl Export {
         let user = &self.user;
         let account = accounts::store::find_account(tx, user.account_id).await?.ok_or(Error::NotFound)?;
         let factor = accounts::second_factor::store::find(tx, user.id).await?;
+        let passkeys = accounts::passkeys::store::list(tx, user.id).await?;
         let memberships = accounts::store::list_memberships(tx, user.id).await?;
         let membership = |one: &accounts::Membership| json!({"uuid": one.project.uuid, "name": one.project.name, "role": one.role.word()});
+        let passkey = |one: &accounts::passkeys::Passkey| {
+            let used = one.last_used_at.map(Time::iso_seconds);
+            json!({"name": one.name, "created_at": one.created_at.iso_seconds(), "last_used_at": used})
+        };
         let head = json!({
             "site": self.urls.site,
             "exported_at": self.now.iso_seconds(),
@@ -88,6 +93,7 @@ impl Export {
                 "email": user.email,
                 "zone": user.zone,
                 "second_factor_since": factor.map(|factor| factor.created_at.iso_seconds()),
+                "passkeys": passkeys.iter().map(passkey).collect::<Vec<_>>(),
             },
             "account": {
                 "uuid": account.uuid,

@@ -13,6 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::accounts::passkeys::Site;
 use crate::alerts::links::Links;
 use crate::alerts::returned::ReturnAddress;
 use crate::alerts::send::Senders;
@@ -74,6 +75,7 @@ pub async fn build(db: Db, settings: Settings, clock: Clock) -> Result<(Arc<App>
         secret: instance.secret,
         proxies: Proxies { trusted: settings.trusted_proxies.clone(), header },
         rates,
+        passkey_site: Site::of(&settings.site_url),
         settings,
         recorder,
         senders,

@@ -6,7 +6,6 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clocks")]
 
 mod driver;
-mod list;
 mod report;
 mod scenarios;
 mod seed;

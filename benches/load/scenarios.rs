@@ -25,7 +25,6 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("busy", "accepted pings a second while a dashboard is open and a backup runs, SQLite"),
     ("start", "from start to the first accepted ping with very many checks, SQLite"),
     ("sweep", "one run of the sweep over very many checks, SQLite"),
-    ("list", "the API's list of 1,000 checks beside the query that reads them, SQLite"),
     ("processes", "accepted pings a second with 1, 2 and 3 processes on one PostgreSQL"),
 ];
 
@@ -122,7 +121,6 @@ impl Bench {
             "busy" => self.busy().await,
             "start" => self.start().await,
             "sweep" => self.sweep().await,
-            "list" => self.list().await,
             "processes" => self.processes().await,
             other => Err(format!("no scenario '{other}'").into()),
         }
@@ -217,12 +215,6 @@ impl Bench {
             unit: "/s",
             note: format!("few {:.0}/s", rates[0]),
         }])
-    }
-
-    async fn list(&mut self) -> Result<Vec<Sample>, Failure> {
-        let count = self.plan.few;
-        let database = self.sqlite("few", Size { open: count, floored: 0, logged: 0 }).await?;
-        Ok(vec![crate::list::measure(&database, count).await?])
     }
 
     async fn memory(&mut self) -> Result<Vec<Sample>, Failure> {

@@ -12,6 +12,7 @@
 
 pub mod emails;
 pub mod origins;
+pub mod passkeys;
 pub mod password;
 pub mod projects;
 pub mod second_factor;

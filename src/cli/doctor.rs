@@ -45,6 +45,10 @@ pub async fn examine(db: &Db) -> Result<Vec<String>, Error> {
                 "project {uuid}: {members_used} members and {keys_used} keys counted, {members} and {keys} there"
             ));
         }
+        let users = accounts::passkeys::store::count_mismatches(tx).await?;
+        if users > 0 {
+            findings.push(format!("{users} users count other passkeys than they have"));
+        }
         let runs = checks::store::count_run_mismatches(tx).await?;
         if runs > 0 {
             findings.push(format!("{runs} checks count other open runs than there are"));

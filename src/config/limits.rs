@@ -93,6 +93,9 @@ table! {
         "codes of an authenticator app tried; recovery codes are not counted here, so that nobody can lock an owner out";
     RecoveryMinute = "recovery_codes_per_minute", 10 per MINUTE, "address", "recovery codes tried";
     RecoveryDay = "recovery_codes_per_day", 100 per DAY, "address", "recovery codes tried";
+    PasskeysMinute = "passkeys_per_minute", 60 per MINUTE, "address", "steps of making or using a passkey, two each";
+    PasskeysDay = "passkeys_per_day", 2000 per DAY, "address", "steps of making or using a passkey, two each";
+    PasskeysHeld = "passkeys_at_once", 20 per ONCE, "user", "passkeys that somebody has";
     SignUpMinute = "sign_ups_per_minute", 5 per MINUTE, "address", "accounts asked for";
     SignUpDay = "sign_ups_per_day", 50 per DAY, "address", "accounts asked for";
     LivePages = "live_pages_at_once", 30 per ONCE, "user", "open pages that are told what changes, in one process";

@@ -40,7 +40,7 @@ table! {
     LISTEN = "127.0.0.1:8000", "Address and port to listen on. A socket handed over by systemd (`LISTEN_FDS`) wins.";
     DATABASE_URL = "sqlite://data/flatline.db", "`sqlite://<path>` or `postgres://<user>@<host>/<database>`.";
     DATA_DIR = "data", "Folder for what is not in the database: the outbox.";
-    SITE_URL = "", "Where people reach the site; default `http://` and the listen address. With `https`, cookies are Secure.";
+    SITE_URL = "", "Where people reach the site; default `http://` and the listen address. With `https`, cookies are Secure and, under a name, people can sign in with passkeys.";
     PING_URL = "", "What ping URLs begin with; default: the site's URL and `/ping`. A host of its own may be used.";
     SMTP_URL = "", "`smtp://` or `smtps://`, with user and password if needed. Unset: mails are written to `outbox/*.eml` in the data folder.";
     MAIL_FROM = "", "Sender of mails; default `flatline@` and the site's host, `localhost` where that is a number.";

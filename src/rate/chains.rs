@@ -188,6 +188,11 @@ impl Rates {
         self.in_order(&[(Rule::RecoveryMinute, address(from)), (Rule::RecoveryDay, address(from))])
     }
 
+    /// A step of making a passkey, or of signing in with one. Never limited by the user: nobody guesses a signature.
+    pub fn passkey(&self, from: IpAddr) -> Chain {
+        self.in_order(&[(Rule::PasskeysMinute, address(from)), (Rule::PasskeysDay, address(from))])
+    }
+
     /// An account asked for.
     pub fn sign_up(&self, from: IpAddr) -> Chain {
         self.in_order(&[(Rule::SignUpMinute, address(from)), (Rule::SignUpDay, address(from))])

@@ -1,7 +1,9 @@
 //! What a letter says: its subject and its readable text, as keywords are looked for in them. Pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::{ContentType, Message, MessageParser, MessagePart, MessagePartId, MimeHeaders, PartType};
 
 use super::html;
@@ -14,10 +16,11 @@ const DEPTH: usize = 8;
 
 /// Reads a raw message. `sender` is the envelope's: an empty one is a bounce, which says nothing about a job.
 pub fn read(raw: &[u8], sender: &str) -> Letter {
+    let raw = declared(raw);
     // A letter without any header is still a letter.
-    let parsed = MessageParser::new().parse(raw);
+    let parsed = MessageParser::new().parse(&*raw);
     let Some(message) = parsed.filter(|message| !message.headers().is_empty()) else {
-        let text = String::from_utf8_lossy(raw).into_owned();
+        let text = String::from_utf8_lossy(&raw).into_owned();
         return Letter { subject: String::new(), text, is_bounce: sender.is_empty() };
     };
     let mut text = String::new();
@@ -37,6 +40,19 @@ pub fn read(raw: &[u8], sender: &str) -> Letter {
     }
     let subject = message.subject().unwrap_or_default().to_owned();
     Letter { subject, text, is_bounce: sender.is_empty() }
+}
+
+/// The same letter in UTF-8, if it is in no UTF-8 and says nowhere what it is in: the old programs that do so mean
+/// windows-1252.
+fn declared(raw: &[u8]) -> Cow<'_, [u8]> {
+    let is_declared = || raw.windows(8).any(|word| word.eq_ignore_ascii_case(b"charset="));
+    if std::str::from_utf8(raw).is_ok() || is_declared() {
+        return Cow::Borrowed(raw);
+    }
+    match charset_decoder(b"windows-1252") {
+        Some(decode) => Cow::Owned(decode(raw).into_bytes()),
+        None => Cow::Borrowed(raw),
+    }
 }
 
 /// Whether a text lost its end, or is not encoded as it says: it is read as it is.
@@ -138,6 +154,17 @@ mod tests {
             let read = read(&[head.as_bytes(), bytes].concat(), "");
             assert!(read.text.contains(text), "{charset}: {}", read.text);
         }
+    }
+
+    #[test]
+    fn a_letter_that_does_not_say_its_charset_is_read_as_old_programs_mean_it() {
+        let letter = read(b"Subject: Gr\xf6\xdfe\r\n\r\n\xe8 \x80\r\n", "");
+        assert_eq!((letter.subject.as_str(), letter.text.trim()), ("Gr\u{f6}\u{df}e", "\u{e8} \u{20ac}"));
+        let letter = read("Subject: Gr\u{f6}\u{df}e\r\n\r\n\u{e8}\r\n".as_bytes(), "");
+        assert_eq!((letter.subject.as_str(), letter.text.trim()), ("Gr\u{f6}\u{df}e", "\u{e8}"));
+        // What says it is something else is read as that.
+        let letter = read(b"Subject: x\r\nContent-Type: text/plain; charset=koi8-r\r\n\r\n\xc7\r\n", "");
+        assert_eq!(letter.text.trim(), "\u{433}");
     }
 
     #[test]

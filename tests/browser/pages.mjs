@@ -39,6 +39,7 @@ export function pages({ owner }, uuids) {
     '/account': { member: ['/account'] },
     '/account/email/{token}': null,
     '/account/second-factor': { member: ['/account/second-factor'] },
+    '/account/passkeys': { member: ['/account/passkeys'] },
     '/account/delete': { member: ['/account/delete'] },
     '/usage': { member: ['/usage'] },
     '/invitations/{token}': { guest: ['/invitations/used'], status: 410 },

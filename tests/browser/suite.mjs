@@ -11,6 +11,7 @@ import { strict as assert } from 'node:assert';
 import { chromium, firefox } from 'playwright-core';
 import { api, fill, ping, start, AWKWARD } from './world.mjs';
 import { pages, routes } from './pages.mjs';
+import { passkeys } from './passkeys.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -70,6 +71,7 @@ async function run() {
   await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
   await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
   await test('a second factor is set up, the address changed, and both asked for', secondFactor);
+  await test('a passkey is made, signs in alone, and is removed', () => passkeys({ browser, world, clean }));
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
   await test('an awkward name stays text, everywhere', () => awkward(state, uuids));
 }

@@ -1,10 +1,14 @@
 // A world for the browser: the real program on a database of its own, an account, and checks in every state.
 import { spawn, execFileSync } from 'node:child_process';
+import dns from 'node:dns';
 import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+// The program listens on IPv4 alone.
+dns.setDefaultResultOrder('ipv4first');
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const program = process.env.FLATLINE_TEST_PROGRAM ?? path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, 'target'), 'debug/flatline');
@@ -18,9 +22,12 @@ const freePort = () => new Promise((resolve, reject) => {
 export async function start({ demo = false } = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'flatline-browser-'));
   const port = await freePort();
+  // By the machine's name, for browsers take passkeys only where there is one.
+  const base = `http://localhost:${port}`;
   const env = {
     PATH: process.env.PATH,
     FLATLINE_LISTEN: `127.0.0.1:${port}`,
+    FLATLINE_SITE_URL: base,
     FLATLINE_DATA_DIR: folder,
     FLATLINE_DATABASE_URL: `sqlite://${folder}/flatline.db`,
     FLATLINE_MAIL_FROM: 'flatline@example.org',
@@ -30,7 +37,6 @@ export async function start({ demo = false } = {}) {
   const played = () => ({ sign_in_url: /http\S+\/sign-in\/\S+/.exec(execFileSync(program, ['demo'], { env, encoding: 'utf8' }))[0] });
   const owner = demo ? played() : account('owner@example.org');
   const child = spawn(program, ['serve'], { env, stdio: ['ignore', 'inherit', 'inherit'] });
-  const base = `http://127.0.0.1:${port}`;
   for (let tries = 0; ; tries++) {
     try { if ((await fetch(`${base}/healthz`)).ok) break; } catch { /* not yet */ }
     if (tries > 300 || child.exitCode !== null) throw new Error('the program does not listen');

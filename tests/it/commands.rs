@@ -230,6 +230,8 @@ async fn a_setting_that_cannot_be_used_stops_every_command_and_is_named() {
         ("PING_URL", "ftp://watch.example.org"),
         ("SMTP_URL", "http://mail.example.org"),
         ("MAIL_FROM", "nobody"),
+        ("BOUNCE_ADDRESS", "nobody"),
+        ("BOUNCE_ADDRESS", "with+plus@example.org"),
         ("SIGNUP", "maybe"),
         ("DEFAULT_PLAN", "gold"),
         ("PLANS_FILE", "/does/not/exist.toml"),

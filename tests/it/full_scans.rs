@@ -18,6 +18,7 @@ const WHOLE_TABLE: &[(&str, &str)] = &[
         "COUNT_OPEN_FLIPS",
         "SQLite counts different flips in their order; the operator's metrics alone ask for it",
     ),
+    ("COUNT_PASSKEY_MISMATCHES", "the doctor compares everything"),
     ("COUNT_RECORDED", "a sum over all checks, for the operator's metrics"),
     ("COUNT_RUN_MISMATCHES", "the doctor compares everything"),
     ("DROP_GAPS_AHEAD", "once after a clock was set back; gaps are few"),

@@ -17,6 +17,7 @@ pub mod ground;
 mod limits;
 mod locks;
 mod moving;
+mod passkeys;
 mod people;
 mod pings;
 pub mod rows;

@@ -9,6 +9,7 @@ use flatline::db::{self, Statement};
 pub const STORES: &[(&str, &[&Statement])] = &[
     ("accounts/emails/store.rs", flatline::accounts::emails::store::STATEMENTS),
     ("accounts/origins/store.rs", flatline::accounts::origins::store::STATEMENTS),
+    ("accounts/passkeys/store.rs", flatline::accounts::passkeys::store::STATEMENTS),
     ("accounts/projects/store.rs", flatline::accounts::projects::store::STATEMENTS),
     ("accounts/second_factor/store.rs", flatline::accounts::second_factor::store::STATEMENTS),
     ("accounts/sessions/store.rs", flatline::accounts::sessions::store::STATEMENTS),

@@ -1,4 +1,4 @@
-//! Sessions, and what begins them: a password, a one-time link, and behind either the second factor.
+//! Sessions, and what begins them: a password or a one-time link, and behind either the second factor; or a passkey.
 //!
 //! A secret is drawn here, handed out once, and kept as its digest. A link is redeemed by deleting it: of two who
 //! come at once, one gets in. A session ends at its fixed end, when its user ends it, or when what it was begun with
@@ -9,7 +9,7 @@ pub mod store;
 
 use uuid::Uuid;
 
-use super::{User, second_factor};
+use super::{User, passkeys, second_factor};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::Result;
 use crate::id;
@@ -107,7 +107,7 @@ pub async fn finish(tx: &mut WriteTx, secret: &str, from: &Origin, now: Time) ->
 }
 
 /// Ends every way in that was open before the user changed how they sign in: sessions but the one that is kept, links,
-/// sign-ins that wait, and a change of address. The user's row was written by the same transaction before.
+/// sign-ins that wait, passkeys about to be made, and a change of address. The user's row was written by the same transaction before.
 ///
 /// # Errors
 /// The database's.
@@ -115,6 +115,7 @@ pub async fn end_all_but(tx: &mut WriteTx, user_id: i64, kept: Uuid) -> Result<(
     store::end_others(tx, user_id, kept).await?;
     store::drop_links(tx, user_id).await?;
     store::drop_steps(tx, user_id).await?;
+    passkeys::store::drop_challenges(tx, user_id).await?;
     super::emails::store::drop(tx, user_id).await
 }
 

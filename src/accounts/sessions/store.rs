@@ -95,11 +95,12 @@ pub async fn end_others(tx: &mut WriteTx, user_id: i64, kept: Uuid) -> Result<u6
     Ok(tx.change(END_OTHER_SESSIONS).bind(user_id).bind(kept).count().await?)
 }
 
-/// Forgets sessions and links that are over.
+/// Forgets sessions, links and challenges that are over.
 pub async fn prune(tx: &mut WriteTx, now: Time) -> Result<()> {
     for statement in [PRUNE_SESSIONS, PRUNE_SIGN_IN_LINKS, PRUNE_STEPS, PRUNE_SIGN_UP_LINKS] {
         tx.change(statement).bind(now).count().await?;
     }
+    crate::accounts::passkeys::store::prune(tx, now).await?;
     crate::accounts::emails::store::prune(tx, now).await
 }
 

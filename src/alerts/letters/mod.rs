@@ -16,9 +16,9 @@ use super::words::invitation::Invitation;
 use super::words::quota::Quota;
 use super::words::sign_in::SignIn;
 use super::words::sign_up::SignUp;
-use super::words::{Written, unseen};
+use super::words::{Written, security, unseen};
 use super::{DeliveryState, deliver};
-use crate::accounts::{self, Account};
+use crate::accounts::{self, Account, User};
 use crate::db::{self, Db, WriteTx};
 use crate::error::{Error, Result};
 use crate::id;
@@ -54,6 +54,8 @@ pub enum Facts {
     EmailTaken,
     /// The user signs in with another address from now on; told to the old one.
     EmailChanged { new: String },
+    /// What the user signs in with was changed or used.
+    Security { change: security::Change, at: Time },
     /// A link that leads into a project.
     Invitation { url: String, good_for_ms: Span, project: String, role: String, invited_by: String },
 }
@@ -99,6 +101,15 @@ pub async fn tell_channel_off(tx: &mut WriteTx, channel_id: i64, why: &str, now:
         why: why.to_owned(),
     };
     write_to(tx, Some(project.account_id), &owner.email, &facts, now).await
+}
+
+/// Tells a user that what they sign in with was changed or used, by a letter to the address they sign in with.
+///
+/// # Errors
+/// The database's.
+pub async fn tell_change(tx: &mut WriteTx, user: &User, change: security::Change, now: Time) -> Result<()> {
+    let facts = Facts::Security { change, at: now };
+    write_to(tx, Some(user.account_id), &user.email, &facts, now).await
 }
 
 /// Stores a letter to an account's owner.
@@ -245,6 +256,10 @@ impl Facts {
             Self::EmailTaken => EmailChange { step: email_change::Step::Taken, to, site }.written(),
             Self::EmailChanged { new } => {
                 EmailChange { step: email_change::Step::Done { new }, to, site }.written()
+            }
+            Self::Security { change, at } => {
+                let account_url = format!("{}/account", senders.urls.site);
+                security::Security { change, at: *at, zone: ZONE, account_url, to, site, now }.written()
             }
             Self::Invitation { url, good_for_ms, project, role, invited_by } => {
                 Invitation { url, good_for: *good_for_ms, project, role, invited_by, to, site }.written()

@@ -14,6 +14,7 @@ mod mail;
 mod notice;
 pub mod quota;
 mod reason;
+pub mod security;
 pub mod sign_in;
 pub mod sign_up;
 pub mod unseen;

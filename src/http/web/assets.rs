@@ -37,10 +37,16 @@ pub static STYLE: Asset =
     Asset::new("app", "css", "text/css; charset=utf-8", include_str!("../../../static/app.css"));
 pub static SCRIPT: Asset =
     Asset::new("live", "js", "text/javascript; charset=utf-8", include_str!("../../../static/live.js"));
+pub static PASSKEYS: Asset = Asset::new(
+    "passkeys",
+    "js",
+    "text/javascript; charset=utf-8",
+    include_str!("../../../static/passkeys.js"),
+);
 pub static UP: Asset = Asset::new("up", "svg", "image/svg+xml", include_str!("../../../static/up.svg"));
 pub static DOWN: Asset = Asset::new("down", "svg", "image/svg+xml", include_str!("../../../static/down.svg"));
 
-static ALL: [&Asset; 4] = [&STYLE, &SCRIPT, &UP, &DOWN];
+static ALL: [&Asset; 5] = [&STYLE, &SCRIPT, &PASSKEYS, &UP, &DOWN];
 
 pub async fn serve(Path(file): Path<String>) -> Response {
     let named = |asset: &&&Asset| asset.path().strip_prefix("/static/") == Some(file.as_str());

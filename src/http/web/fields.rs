@@ -1,6 +1,9 @@
 //! The fields of a form as they were posted, kept so that a page can show them again, also beside what somebody else
 //! saved meanwhile.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
 /// Names and values in the order of the form.
 #[derive(Clone, Debug, Default)]
 pub struct Fields(Vec<(String, String)>);
@@ -26,6 +29,11 @@ impl Fields {
     /// Whether a box is ticked, or a button of that name pressed.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(one, _)| one == name)
+    }
+
+    /// The bytes that the first value of a name stands for in base64url; none where it stands for none.
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        URL_SAFE_NO_PAD.decode(self.get(name)).unwrap_or_default()
     }
 
     /// All values of a name.

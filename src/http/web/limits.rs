@@ -16,6 +16,8 @@ pub enum Attempt<'a> {
     Letter { email: &'a str },
     /// A code of the second factor, for a user.
     Code { user_id: i64, code: &'a Code },
+    /// A step of making a passkey, or of signing in with one.
+    Passkey,
     /// A new account.
     Account,
     /// A new project of an account.
@@ -39,6 +41,7 @@ pub async fn spend(app: &App, attempt: Attempt<'_>, from: IpAddr) -> Result<(), 
         Attempt::Letter { email } => app.rates.magic_link(email, from),
         Attempt::Code { user_id, code: Code::Totp(_) } => app.rates.second_factor(user_id, from),
         Attempt::Code { code: Code::Recovery(_), .. } => app.rates.recovery_code(from),
+        Attempt::Passkey => app.rates.passkey(from),
         Attempt::Account => app.rates.sign_up(from),
         Attempt::Project { account_id } => app.rates.project(account_id),
         Attempt::Invitation { account_id, email } => app.rates.invitation(account_id, email),

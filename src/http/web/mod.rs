@@ -29,6 +29,7 @@ mod shown;
 mod sign_in;
 mod sign_in_code;
 mod sign_in_link;
+mod sign_in_passkey;
 mod sign_up;
 mod team;
 mod usage;
@@ -61,6 +62,8 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/", get(home::show))
         .route("/sign-in", get(sign_in::show).post(sign_in::submit))
         .route("/sign-in/code", get(sign_in_code::show).post(sign_in_code::submit))
+        .route("/sign-in/passkey", post(sign_in_passkey::submit))
+        .route("/sign-in/passkey/begin", post(sign_in_passkey::begin))
         .route("/sign-in/{token}", get(sign_in_link::show).post(sign_in_link::redeem))
         .route("/sign-up", get(sign_up::show).post(sign_up::submit))
         .route("/sign-up/{token}", get(sign_up::show_link).post(sign_up::redeem))

@@ -1,5 +1,5 @@
 //! `/sign-in` and `/sign-out`: by password, or by a link in a letter; where a second factor is on, `sign_in_code`
-//! comes after either.
+//! comes after either. With a passkey: `sign_in_passkey`.
 //!
 //! What is said never depends on whether an address has an account, and a wrong address takes as long as a wrong
 //! password. `next` leads only to pages of this site.
@@ -38,6 +38,8 @@ struct SignIn {
     site: String,
     may_sign_up: bool,
     is_unclaimed: bool,
+    /// Whether browsers know passkeys at this site.
+    has_passkeys: bool,
 }
 
 /// A letter was asked for, for a sign-in or a new account.
@@ -91,7 +93,7 @@ pub async fn is_unclaimed(tx: &mut db::ReadTx) -> Result<bool, WebFailure> {
     Ok(instance.is_some_and(|instance| instance.operator_id.is_none()))
 }
 
-fn form(
+pub fn form(
     app: &App,
     visitor: &Visitor,
     email: &str,
@@ -109,6 +111,7 @@ fn form(
         site: app.settings.site_host(),
         may_sign_up: app.settings.signup_open,
         is_unclaimed,
+        has_passkeys: app.passkey_site.is_some(),
     };
     let mut response = page(status, &template);
     visitor.remember_guest(response.headers_mut());

@@ -174,6 +174,11 @@ impl Visitor {
         mac.finalize().into_bytes()[..HALF].to_vec()
     }
 
+    /// What stands for this browser in rows that it alone may redeem: the digest of the secret in its cookie.
+    pub fn browser(&self) -> Vec<u8> {
+        id::digest(self.session.as_ref().unwrap_or(&self.guest.0))
+    }
+
     fn owns(&self, token: &str) -> bool {
         use subtle::ConstantTimeEq;
         let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else { return false };

@@ -102,6 +102,9 @@ second_factor_per_day = "none"
 second_factor_user_per_day = "none"
 recovery_codes_per_minute = "none"
 recovery_codes_per_day = "none"
+passkeys_per_minute = "none"
+passkeys_per_day = "none"
+passkeys_at_once = 4
 sign_ups_per_minute = "none"
 sign_ups_per_day = "none"
 sign_in_per_minute = "none"
@@ -137,6 +140,8 @@ impl Ground {
         std::fs::write(file.path(), PLANS).unwrap();
         let changes = vec![
             ("PLANS_FILE", file.path().display().to_string()),
+            // Where browsers know passkeys.
+            ("SITE_URL", "http://localhost".to_owned()),
             ("LOG", "warn,flatline::serve=info".to_owned()),
         ];
         let engine = if setting == Setting::Sqlite { Engine::Sqlite } else { Engine::Postgres };

@@ -5,6 +5,7 @@
 //! nothing is left to do. [`on_both!`] makes two tests of one: `…::sqlite` and `…::postgres`.
 
 mod client;
+pub mod passkey;
 mod process;
 mod receiver;
 mod wire;

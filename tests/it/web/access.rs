@@ -31,6 +31,8 @@ const TABLE: &[Line] = &[
     ("POST", "/sign-in", &[("email", "x")], [422; 6]),
     ("GET", "/sign-in/code", &[], [303; 6]),
     ("POST", "/sign-in/code", &[("code", "123456")], [303; 6]),
+    ("POST", "/sign-in/passkey", &[], [422; 6]),
+    ("POST", "/sign-in/passkey/begin", &[], [200; 6]),
     ("GET", "/sign-in/{token}", &[], [410; 6]),
     ("POST", "/sign-in/{token}", &[], [410; 6]),
     ("GET", "/sign-up", &[], [200; 6]),
@@ -47,6 +49,11 @@ const TABLE: &[Line] = &[
     ("POST", "/account/second-factor", &[], [303; 6]),
     ("POST", "/account/second-factor/codes", &[], [303; 6]),
     ("POST", "/account/second-factor/off", &[], [303; 6]),
+    ("GET", "/account/passkeys", &[], [200, 200, 200, 200, 200, 303]),
+    ("POST", "/account/passkeys", &[("name", "x")], [422, 422, 422, 422, 422, 303]),
+    ("POST", "/account/passkeys/new", &[("name", "x")], [200, 200, 200, 200, 200, 303]),
+    ("POST", "/account/passkeys/{passkey}/name", &[("name", "x")], [404, 404, 404, 404, 404, 303]),
+    ("POST", "/account/passkeys/{passkey}/remove", &[], [404, 404, 404, 404, 404, 303]),
     ("POST", "/account/export", &[], [200, 200, 200, 200, 200, 303]),
     ("GET", "/account/delete", &[], [200, 200, 200, 200, 200, 303]),
     ("POST", "/account/zone", &[("zone", "Nowhere")], [422, 422, 422, 422, 422, 303]),
@@ -129,7 +136,8 @@ fn every_route_has_its_line() {
 
 /// A world with a member of each role in the owner's project.
 async fn world() -> World {
-    let world = World::new(Engine::Sqlite, "unlimited").await;
+    // At a site where browsers know passkeys.
+    let world = World::with(Engine::Sqlite, "unlimited", &[("SITE_URL", "http://localhost")]).await;
     for email in &CAST[1..] {
         world.sign_up(email, "free").await;
     }
@@ -154,6 +162,7 @@ fn path(world: &World, route: &str, check: &str, channel: &str) -> String {
         .replace("{page}", "shell")
         .replace("{n}", "1")
         .replace("{session}", NOTHING)
+        .replace("{passkey}", NOTHING)
         .replace("{invitation}", NOTHING)
         .replace("{member}", NOTHING)
         .replace("{key}", NOTHING)

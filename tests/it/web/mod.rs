@@ -12,6 +12,8 @@ mod email_change;
 mod leaving;
 mod live;
 mod moving;
+mod passkey_answers;
+pub mod passkeys;
 mod projects;
 mod second_factor;
 mod settings;

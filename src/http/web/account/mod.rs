@@ -1,5 +1,5 @@
-//! `/account`: the address and the password one signs in with, the second factor, the zone in which times are shown,
-//! where one is signed in, and how to take everything along or leave.
+//! `/account`: the address and the password one signs in with, the second factor, passkeys, the zone in which times are
+//! shown, where one is signed in, and how to take everything along or leave.
 //!
 //! What could lock the user out is asked for with a proof that it is the user ([`proof`]), and ends every other way
 //! in once it is done.
@@ -8,6 +8,7 @@ mod agent;
 mod delete;
 mod email;
 mod export;
+mod passkeys;
 mod proof;
 mod second_factor;
 
@@ -25,7 +26,7 @@ use super::mark::Mark;
 use super::shell::Shell;
 use super::sign_up::hash;
 use super::visitor::{Posted, Visitor};
-use super::when::{Stamp, Wall};
+use super::when::{Stamp, Wall, counted};
 use super::{WebFailure, page, to};
 use crate::accounts::second_factor::SecondFactor;
 use crate::accounts::sessions::{self, Session, SignedIn};
@@ -47,6 +48,10 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/account/second-factor", get(second_factor::show).post(second_factor::turn_on))
         .route("/account/second-factor/codes", post(second_factor::renew_codes))
         .route("/account/second-factor/off", post(second_factor::turn_off))
+        .route("/account/passkeys", get(passkeys::show).post(passkeys::add))
+        .route("/account/passkeys/new", post(passkeys::begin))
+        .route("/account/passkeys/{passkey}/name", post(passkeys::rename))
+        .route("/account/passkeys/{passkey}/remove", post(passkeys::remove))
         .route("/account/export", post(export::download))
         .route("/account/delete", get(delete::show).post(delete::delete))
         .route("/account/sessions/{session}/end", post(end_session))
@@ -60,6 +65,8 @@ struct Account {
     has_password: bool,
     asked: Asked,
     second_factor: Option<SecondFactor>,
+    /// How many there are, in words; `None` where there are none and can be none.
+    passkeys: Option<String>,
     sessions: Vec<Row>,
     page: Page,
 }
@@ -89,6 +96,7 @@ struct Seen {
     signed_in: SignedIn,
     memberships: Vec<Membership>,
     second_factor: Option<SecondFactor>,
+    passkeys: usize,
     sessions: Vec<Session>,
 }
 
@@ -97,7 +105,8 @@ async fn see(app: &App, visitor: &Visitor, now: Time) -> Result<Seen, WebFailure
         let (signed_in, memberships) = visitor.signed_in(tx, now).await?;
         let sessions = sessions::store::list(tx, signed_in.user.id, now).await?;
         let second_factor = accounts::second_factor::store::find(tx, signed_in.user.id).await?;
-        Ok(Seen { signed_in, memberships, second_factor, sessions })
+        let passkeys = accounts::passkeys::store::list(tx, signed_in.user.id).await?.len();
+        Ok(Seen { signed_in, memberships, second_factor, passkeys, sessions })
     })
 }
 
@@ -120,7 +129,7 @@ impl Page {
     }
 
     fn render(self, app: &App, visitor: &Visitor, seen: Seen, now: Time) -> Response {
-        let Seen { signed_in, memberships, second_factor, sessions } = seen;
+        let Seen { signed_in, memberships, second_factor, passkeys, sessions } = seen;
         let wall = Wall::new(&signed_in.user.zone, now);
         let row = |session: Session| Row {
             is_this: session.uuid == signed_in.session_uuid,
@@ -134,6 +143,7 @@ impl Page {
             has_password: signed_in.user.password_hash.is_some(),
             asked: Asked::of(&signed_in, now),
             second_factor,
+            passkeys: (passkeys > 0 || app.passkey_site.is_some()).then(|| counted(passkeys, "passkey")),
             sessions: sessions.into_iter().map(row).collect(),
             page: self,
             shell: Shell::of_account(app, visitor, &signed_in, &memberships),
