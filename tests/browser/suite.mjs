@@ -1,5 +1,5 @@
 // The pages in Debian's Chromium and Firefox: accessible, in one piece at every width, the same with an ad blocker, and
-// whole without a script. axe, the dark theme, ad blockers and layout shifts are Chromium's part.
+// whole without a script. axe, the dark theme, ad blockers, layout shifts and passkeys are Chromium's part.
 // Usage: tests/run browser, or `tests/browser/run [PART OF A NAME]` beside a built program.
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
@@ -71,7 +71,7 @@ async function run() {
   await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
   await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
   await test('a second factor is set up, the address changed, and both asked for', secondFactor);
-  await test('a passkey is made, signs in alone, and is removed', () => passkeys({ browser, world, clean }));
+  if (isChromium) await test('a passkey is made, signs in alone, and is removed', () => passkeys({ browser, world, clean }));
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
   await test('an awkward name stays text, everywhere', () => awkward(state, uuids));
 }
