@@ -5,8 +5,10 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the figures are the output")]
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clocks")]
 
+mod bounds;
 mod driver;
 mod report;
+mod scale;
 mod scenarios;
 mod seed;
 mod stage;

@@ -20,8 +20,11 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("refused-sqlite", "refused repeats a second, SQLite"),
     ("refused-postgres", "the same, PostgreSQL"),
     ("latency", "the 99th percentile at a fixed load, SQLite"),
+    ("bounds", "what a durable write costs here, and SQLite alone with the same rows"),
     ("size", "accepted pings a second with very many checks against few, SQLite"),
     ("memory", "resident memory at rest and under full load, SQLite"),
+    ("log", "accepted pings a second and a look at a log, over ever more log rows, SQLite"),
+    ("neighbours", "the list of a project's checks beside very many others, SQLite"),
     ("busy", "accepted pings a second while a dashboard is open and a backup runs, SQLite"),
     ("start", "from start to the first accepted ping with very many checks, SQLite"),
     ("sweep", "one run of the sweep over very many checks, SQLite"),
@@ -32,15 +35,15 @@ pub const SCENARIOS: &[(&str, &str)] = &[
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub runs: usize,
-    warm_up: Duration,
-    measured: Duration,
-    connections: u64,
-    few: u64,
-    checks: u64,
-    many: u64,
-    logged: u64,
-    overdue: u64,
-    offered: u32,
+    pub(crate) warm_up: Duration,
+    pub(crate) measured: Duration,
+    pub(crate) connections: u64,
+    pub(crate) few: u64,
+    pub(crate) checks: u64,
+    pub(crate) many: u64,
+    pub(crate) logged: u64,
+    pub(crate) overdue: u64,
+    pub(crate) offered: u32,
 }
 
 impl Plan {
@@ -89,16 +92,16 @@ pub struct Sample {
 
 /// The databases of a run, made when they are first asked for.
 pub struct Bench {
-    plan: Plan,
-    folder: PathBuf,
+    pub(crate) plan: Plan,
+    pub(crate) folder: PathBuf,
     postgres: Option<Postgres>,
     made: Vec<(&'static str, Rc<Database>)>,
     swept: u64,
 }
 
 /// What a load came to, and what it cost.
-struct Load {
-    answers: Answers,
+pub(crate) struct Load {
+    pub(crate) answers: Answers,
     /// Microseconds of processor time an answer, of server and engine together.
     processor_us: f64,
 }
@@ -116,7 +119,10 @@ impl Bench {
             "refused-sqlite" => self.refused(Engine::Sqlite).await,
             "refused-postgres" => self.refused(Engine::Postgres).await,
             "latency" => self.latency().await,
+            "bounds" => self.bounds().await,
             "size" => self.size().await,
+            "log" => self.log().await,
+            "neighbours" => self.neighbours().await,
             "memory" => self.memory().await,
             "busy" => self.busy().await,
             "start" => self.start().await,
@@ -200,7 +206,7 @@ impl Bench {
         let mut rates = Vec::new();
         for (name, count) in [("few", self.plan.few), ("many", self.plan.many)] {
             let database = match name {
-                "few" => self.sqlite("few", Size { open: count, floored: 0, logged: 0 }).await?,
+                "few" => self.few().await?,
                 _ => self.many().await?,
             };
             let server = database.serve()?;
@@ -242,7 +248,7 @@ impl Bench {
         let request = format!(
             "GET /api/v3/checks/{} HTTP/1.1\r\nHost: flatline.example\r\nX-Api-Key: {}\r\n\r\n",
             crate::seed::uuid(1),
-            database.api_key
+            database.api_keys[0]
         );
         let polling = driver::poll(server.address, request, Duration::from_millis(500), Rc::clone(&stop));
         let (polled, busy) = tokio::join!(polling, async {
@@ -343,6 +349,9 @@ impl Bench {
         if flips as u64 != self.plan.overdue {
             return Err(format!("{flips} flips instead of {}", self.plan.overdue).into());
         }
+        let began = Instant::now();
+        app.care().await?;
+        let cared = began.elapsed().as_secs_f64() * 1000.0;
         app.recorder.close().await;
         recording.await?;
         app.db.close().await;
@@ -356,6 +365,14 @@ impl Bench {
         };
         quiet.sort_by(f64::total_cmp);
         Ok(vec![
+            Sample {
+                work: format!("care (what is kept too long goes) of {} checks, SQLite", self.plan.many),
+                aim: Aim::Nothing,
+                ratio: None,
+                figure: cared,
+                unit: "ms",
+                note: String::new(),
+            },
             line("none overdue".to_owned(), 2.0, quiet[quiet.len() / 2], "median of 20"),
             line(
                 format!("{} overdue", self.plan.overdue),
@@ -366,12 +383,12 @@ impl Bench {
         ])
     }
 
-    fn open_checks(&self) -> Target {
+    pub(crate) fn open_checks(&self) -> Target {
         Target::Check { first: 1, count: self.plan.checks }
     }
 
     /// Full load on servers of one database; an answer with another status than `wanted` is a failure.
-    async fn load(
+    pub(crate) async fn load(
         &self,
         database: &Database,
         servers: &[&Server],
@@ -393,7 +410,7 @@ impl Bench {
     }
 
     /// The database of most scenarios.
-    async fn main(&mut self, engine: Engine) -> Result<Rc<Database>, Failure> {
+    pub(crate) async fn main(&mut self, engine: Engine) -> Result<Rc<Database>, Failure> {
         let Plan { checks, logged, .. } = self.plan;
         let size = Size { open: checks, floored: checks, logged };
         match engine {
@@ -408,13 +425,19 @@ impl Bench {
         }
     }
 
-    /// Very many checks, and behind them those that the sweep takes down, which are not pinged.
-    async fn many(&mut self) -> Result<Rc<Database>, Failure> {
-        let overdue = self.plan.overdue * self.plan.runs as u64;
-        self.sqlite("many", Size { open: self.plan.many + overdue, floored: 0, logged: 0 }).await
+    pub(crate) async fn few(&mut self) -> Result<Rc<Database>, Failure> {
+        let few = self.plan.few;
+        self.sqlite("few", Size { open: few, floored: few, logged: 0 }).await
     }
 
-    async fn sqlite(&mut self, name: &'static str, size: Size) -> Result<Rc<Database>, Failure> {
+    /// Very many checks, and behind them those that the sweep takes down, which are not pinged.
+    pub(crate) async fn many(&mut self) -> Result<Rc<Database>, Failure> {
+        let overdue = self.plan.overdue * self.plan.runs as u64;
+        let size = Size { open: self.plan.many + overdue, floored: self.plan.few, logged: 0 };
+        self.sqlite("many", size).await
+    }
+
+    pub(crate) async fn sqlite(&mut self, name: &'static str, size: Size) -> Result<Rc<Database>, Failure> {
         let url = format!("sqlite://{}", self.folder.join(name).join("flatline.db").display());
         self.made(name, Engine::Sqlite, url, size).await
     }
@@ -439,7 +462,7 @@ impl Bench {
     }
 }
 
-fn all_good(answers: &Answers) -> Result<(), Failure> {
+pub(crate) fn all_good(answers: &Answers) -> Result<(), Failure> {
     match (answers.good, answers.bad) {
         (0, _) => Err("nothing was answered".into()),
         (_, 0) => Ok(()),

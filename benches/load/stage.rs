@@ -9,8 +9,18 @@ use crate::Failure;
 use crate::seed::{self, Seed};
 
 /// Accounts are on one of two plans: the first refuses nothing, the second every repeat for hours.
-const PLANS: &str = "[open]\nmin_interval_seconds = 0\nlog_entries = 100\nchecks = \"none\"\n\
-                     [floored]\nmin_interval_seconds = 7200\nlog_entries = 100\nchecks = \"none\"\n";
+const PLANS: &str = "\
+[open]
+min_interval_seconds = 0
+log_entries = 100
+checks = \"none\"
+api_per_minute = 2000
+[floored]
+min_interval_seconds = 7200
+log_entries = 100
+checks = \"none\"
+api_per_minute = 2000
+";
 /// Milliseconds that a tick of `/proc/<pid>/stat` stands for on Linux.
 const TICK_MS: f64 = 10.0;
 
@@ -69,8 +79,8 @@ pub struct Database {
     pub engine: Engine,
     pub url: String,
     folder: PathBuf,
-    /// Of the account that refuses nothing.
-    pub api_key: String,
+    /// Of the account that refuses nothing, and of the other one.
+    pub api_keys: Vec<String>,
 }
 
 /// How many checks a database holds of each kind; those with a floor are numbered after the others.
@@ -94,14 +104,12 @@ impl Database {
         std::fs::create_dir_all(folder)?;
         std::fs::write(folder.join("plans.toml"), PLANS)?;
         let mut database =
-            Self { engine, url: url.to_owned(), folder: folder.to_owned(), api_key: String::new() };
+            Self { engine, url: url.to_owned(), folder: folder.to_owned(), api_keys: Vec::new() };
         let shares = [("open", 1, size.open, 0), ("floored", 1 + size.open, size.floored, 7_200_000)];
         for (plan, first, count, floor_ms) in shares {
             let account = database.create_account(plan)?;
             let text = |key: &str| account[key].as_str().unwrap_or_default().to_owned();
-            if plan == "open" {
-                database.api_key = text("api_key");
-            }
+            database.api_keys.push(text("api_key"));
             if count > 0 {
                 let logged = size.logged;
                 let seed = Seed { project: text("project"), first, count, logged, floor_ms, now_ms };

@@ -6,6 +6,7 @@
 //! transaction: no hashing, rendering, sending. SQLite has one writer, and every write transaction begins
 //! `IMMEDIATE`; PostgreSQL writes at READ COMMITTED, so guards must hold against commits that happen meanwhile.
 
+mod checkpoints;
 mod classify;
 mod foreign;
 mod inspect;
@@ -29,8 +30,10 @@ pub use statement::{Bind, Change, FromSql, Query, Statement};
 pub(crate) use text::text_enum;
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use sqlx::{Pool, Postgres, Sqlite, Transaction};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// A database of either engine; clones share its connections.
@@ -42,7 +45,7 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Engine {
-    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite> },
+    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite>, committed: Arc<Notify> },
     Postgres(Pool<Postgres>),
 }
 
@@ -58,6 +61,8 @@ pub struct ReadTx(Conn);
 pub struct WriteTx {
     tx: ReadTx,
     news: News,
+    /// Told once this is durable; see `checkpoints`.
+    committed: Option<Arc<Notify>>,
     /// Projects, each with the check that changes, which are news once this is durable.
     changed: Vec<(i64, Option<Uuid>)>,
 }
@@ -113,6 +118,9 @@ impl WriteTx {
             Conn::Sqlite(tx) => tx.commit().await,
             Conn::Postgres(tx) => tx.commit().await,
         }?;
+        if let Some(committed) = self.committed {
+            committed.notify_one();
+        }
         self.news.tell(self.changed);
         Ok(())
     }
@@ -137,11 +145,13 @@ impl Db {
     /// # Errors
     /// No connection could be had in time, or (SQLite) another process holds the write lock.
     pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
-        let tx = ReadTx(match &self.engine {
-            Engine::Sqlite { writer, .. } => Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Engine::Postgres(pool) => Conn::Postgres(begin(pool, "BEGIN").await?),
-        });
-        Ok(WriteTx { tx, news: self.news.clone(), changed: Vec::new() })
+        let (conn, committed) = match &self.engine {
+            Engine::Sqlite { writer, committed, .. } => {
+                (Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?), Some(Arc::clone(committed)))
+            }
+            Engine::Postgres(pool) => (Conn::Postgres(begin(pool, "BEGIN").await?), None),
+        };
+        Ok(WriteTx { tx: ReadTx(conn), news: self.news.clone(), committed, changed: Vec::new() })
     }
 
     /// Whether this process is the only one that can write: true for SQLite's embedded file as a rule, never
@@ -167,7 +177,7 @@ impl Db {
     pub async fn close(&self) {
         self.news.close();
         match &self.engine {
-            Engine::Sqlite { reader, writer } => {
+            Engine::Sqlite { reader, writer, .. } => {
                 reader.close().await;
                 writer.close().await;
             }

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
+use tokio::sync::Notify;
 
-use super::{Db, Engine, News};
+use super::{Db, Engine, News, checkpoints};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
@@ -21,6 +23,9 @@ const SQLITE_READERS: u32 = 4;
 /// every tree, or they would be written twice. A reader's is smaller.
 const SQLITE_WRITER_CACHE: &str = "-49152";
 const SQLITE_READER_CACHE: &str = "-8192";
+/// Bytes of a page of a new file. A ping changes a few hundred bytes on two pages anywhere in the file, and each is written
+/// whole, twice.
+const SQLITE_PAGE: u32 = 1024;
 const POSTGRES_CONNECTIONS: u32 = 16;
 /// PostgreSQL ends a statement that takes longer: a stalled statement must not hold row locks for good.
 const STATEMENT_TIMEOUT: &str = "20s";
@@ -121,6 +126,7 @@ fn sqlite_options(path: &Path) -> SqliteConnectOptions {
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .page_size(SQLITE_PAGE)
         .foreign_keys(true)
         .busy_timeout(PATIENCE)
         // All checks of a group of pings fit in, so that the engine does not wait for whoever takes them out.
@@ -144,7 +150,12 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         // Some errors (a full disk) make the engine end the transaction by itself; the driver goes on counting it
         // as open and could not begin another one, so such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-        .connect_with(options.clone().pragma("cache_size", SQLITE_WRITER_CACHE))
+        .connect_with(
+            options
+                .clone()
+                .pragma("cache_size", SQLITE_WRITER_CACHE)
+                .pragma("wal_autocheckpoint", checkpoints::WRITER_PAGES.to_string()),
+        )
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
     migrated(SQLITE.run(&writer).await, engine)?;
@@ -156,7 +167,9 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .connect_with(options.pragma("cache_size", SQLITE_READER_CACHE).pragma("query_only", "on"))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
-    Ok(Db { engine: Engine::Sqlite { reader, writer }, news: News::here() })
+    let committed = Arc::new(Notify::new());
+    tokio::spawn(checkpoints::run(reader.clone(), Arc::clone(&committed)));
+    Ok(Db { engine: Engine::Sqlite { reader, writer, committed }, news: News::here() })
 }
 
 async fn open_postgres(url: &url::Url) -> Result<Db, OpenError> {

@@ -6,17 +6,20 @@
 //! PostgreSQL one array a column.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+use futures_util::TryStreamExt;
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments, AssertSqlSafe, SqlSafeStr, SqlStr};
+use sqlx::{Arguments, AssertSqlSafe, Either, Executor, SqlSafeStr, SqlStr, Sqlite, Transaction};
 use uuid::Uuid;
 
 use super::{Conn, FromSql, ReadTx, Statement, WriteTx};
 use crate::time::{Span, Time};
 
 /// Rows that SQLite is given at once; a multiple of them has no more to gain.
-const SQLITE_SIZES: [usize; 3] = [8, 32, 128];
+const SQLITE_SIZES: [usize; 3] = [8, 32, SQLITE_LARGEST];
+const SQLITE_LARGEST: usize = 128;
 
 /// One value of a row; what is absent is NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +81,27 @@ impl WriteTx {
         run(&mut self.tx.0, statement, rows, "").await
     }
 
+    /// Changes rows, each named by the id that is its first value, and gives the ids of those that were changed. PostgreSQL
+    /// runs `together` over all of them, which returns the ids; SQLite, which would join the rows to their table before it
+    /// changes anything, runs `single` with each, on one errand.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub async fn change_by_id<const N: usize>(
+        &mut self,
+        together: &'static Statement,
+        single: &'static Statement,
+        rows: &[[Value; N]],
+    ) -> sqlx::Result<HashSet<i64>> {
+        match &mut self.tx.0 {
+            Conn::Sqlite(tx) => run_each(tx, single, rows).await,
+            conn @ Conn::Postgres(_) => {
+                let changed: Vec<Id> = run(conn, together, rows, "").await?;
+                Ok(changed.into_iter().map(|row| row.id).collect())
+            }
+        }
+    }
+
     /// A query whose rows nobody else can write until this transaction ends, locked in the order of their first
     /// column. They come in no order: SQLite, which locks nothing, would only sort them for it.
     ///
@@ -90,6 +114,11 @@ impl WriteTx {
     ) -> sqlx::Result<Vec<R>> {
         run(&mut self.tx.0, statement, rows, LOCKING).await
     }
+}
+
+#[derive(sqlx::FromRow)]
+struct Id {
+    id: i64,
 }
 
 /// A text about many rows: what stands before and after them, and the types of their columns.
@@ -144,11 +173,10 @@ async fn run<R: FromSql, const N: usize>(
     match conn {
         _ if rows.is_empty() => Ok(Vec::new()),
         Conn::Sqlite(tx) => {
-            let largest = SQLITE_SIZES[SQLITE_SIZES.len() - 1];
             let mut found = Vec::new();
-            for some in rows.chunks(largest) {
-                let size = SQLITE_SIZES.into_iter().find(|size| *size >= some.len()).unwrap_or(largest);
-                let query = sqlx::query_as_with(text.for_sqlite(size), sqlite_arguments(some));
+            for some in rows.chunks(SQLITE_LARGEST) {
+                let arguments = sqlite_arguments(some.iter().flatten(), some.len() * N);
+                let query = sqlx::query_as_with(text.for_sqlite(size_for(some)), arguments);
                 found.extend(query.fetch_all(&mut **tx).await?);
             }
             Ok(found)
@@ -160,11 +188,58 @@ async fn run<R: FromSql, const N: usize>(
     }
 }
 
+/// Runs a statement once for each row, as one text of so many statements: the driver takes a message to the engine's thread
+/// for each text. What fills the text up has NULL for an id, which no row has.
+async fn run_each<const N: usize>(
+    tx: &mut Transaction<'static, Sqlite>,
+    statement: &'static Statement,
+    rows: &[[Value; N]],
+) -> sqlx::Result<HashSet<i64>> {
+    let (text, places) = unnumbered(statement.text);
+    let mut changed = HashSet::with_capacity(rows.len());
+    for some in rows.chunks(SQLITE_LARGEST) {
+        let values = some.iter().flat_map(|row| places.iter().map(move |&place| &row[place]));
+        let arguments = sqlite_arguments(values, some.len() * places.len());
+        let query = sqlx::query_with(AssertSqlSafe(text.repeat(size_for(some))).into_sql_str(), arguments);
+        let mut counts = (&mut **tx).fetch_many(query);
+        let mut ids = some.iter().map(|row| &row[0]);
+        while let Some(count) = counts.try_next().await? {
+            if let (Either::Left(count), Some(Value::Long(Some(id)))) = (count, ids.next())
+                && count.rows_affected() > 0
+            {
+                changed.insert(*id);
+            }
+        }
+    }
+    Ok(changed)
+}
+
+/// The text of one statement with parameters that have no numbers, and which of a row's values each stands for.
+fn unnumbered(text: &str) -> (String, Vec<usize>) {
+    let mut parts = text.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    let mut places = Vec::new();
+    for part in parts {
+        let rest = part.trim_start_matches(|byte: char| byte.is_ascii_digit());
+        let number: usize = part[..part.len() - rest.len()].parse().expect("parameters have numbers");
+        places.push(number - 1);
+        out.push('?');
+        out.push_str(rest);
+    }
+    out.push(';');
+    (out, places)
+}
+
+/// For how many rows a text is made that takes these.
+fn size_for<T>(rows: &[T]) -> usize {
+    SQLITE_SIZES.into_iter().find(|size| *size >= rows.len()).unwrap_or(SQLITE_LARGEST)
+}
+
 /// What is left over of the text's parameters is NULL.
-fn sqlite_arguments<const N: usize>(rows: &[[Value; N]]) -> SqliteArguments {
+fn sqlite_arguments<'a>(values: impl Iterator<Item = &'a Value>, count: usize) -> SqliteArguments {
     let mut arguments = SqliteArguments::default();
-    arguments.reserve(rows.len() * N, 0);
-    for value in rows.iter().flatten() {
+    arguments.reserve(count, 0);
+    for value in values {
         match value.clone() {
             Value::Long(long) => arguments.add(long),
             Value::Text(text) => arguments.add(text),

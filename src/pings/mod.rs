@@ -2,10 +2,11 @@
 //! entry, its flip and the deliveries of the flip.
 //!
 //! [`record`] takes a group and answers each ping by itself. Rows are locked in the order of check ids, and the
-//! pings of one check are taken in order of arrival, so groups of several processes cannot deadlock. A ping
+//! pings of one check are taken in order of arrival, so groups of several processes cannot deadlock. A lone ping
 //! whose check changed under it is decided again from the live row, which is then locked.
 
 pub mod filter;
+mod group;
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::accounts;
 use crate::alerts;
-use crate::checks::group::{self, Repeat, Repeatable};
+use crate::checks::group::{Refusable, store::list_refusable};
 use crate::checks::log::{self, Entry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
 use crate::checks::{self, Check, Reason, Signal};
@@ -80,21 +81,14 @@ pub async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<V
         };
         return Ok(vec![take(tx, plans, &mut check, ping, false).await?]);
     }
-    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
-    let uuids: Vec<Uuid> = uuids.into_iter().collect();
-    let found = group::store::lock_all(tx, &uuids).await?;
-    let mut checks: HashMap<Uuid, Check> = found.into_iter().map(|check| (check.uuid, check)).collect();
-    let mut outcomes = vec![Outcome::Unknown; group.len()];
-    let known = |index: &usize| checks.contains_key(&group[*index].check);
-    let mut waiting: Vec<usize> = (0..group.len()).filter(known).collect();
-    while !waiting.is_empty() {
-        let mut seen = HashSet::with_capacity(waiting.len());
-        let (round, later): (Vec<usize>, Vec<usize>) =
-            waiting.into_iter().partition(|&index| seen.insert(group[index].check));
-        take_round(tx, plans, &mut checks, group, &round, &mut outcomes).await?;
-        waiting = later;
+    group::record(tx, plans, group).await
+}
+
+impl Ping {
+    /// Whether it is a success by HTTP, which most checks take as it is.
+    fn is_plain(&self) -> bool {
+        self.signal == Signal::Success && self.letter.is_none()
     }
-    Ok(outcomes)
 }
 
 /// Refuses what a look at the checks shows to be a repeat under its floor; `None` for a ping that has to be decided
@@ -103,13 +97,12 @@ pub async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<V
 /// # Errors
 /// The database's.
 pub async fn refuse(tx: &mut ReadTx, group: &[Ping]) -> Result<Vec<Option<Outcome>>> {
-    let plain = |ping: &&Ping| ping.signal == Signal::Success && ping.letter.is_none();
-    let uuids: HashSet<Uuid> = group.iter().filter(plain).map(|ping| ping.check).collect();
+    let uuids: HashSet<Uuid> = group.iter().filter(|ping| ping.is_plain()).map(|ping| ping.check).collect();
     let uuids: Vec<Uuid> = uuids.into_iter().collect();
-    let found = group::store::list_repeatable(tx, &uuids).await?;
-    let found: HashMap<Uuid, Repeatable> = found.into_iter().map(|check| (check.uuid, check)).collect();
+    let found = list_refusable(tx, &uuids).await?;
+    let found: HashMap<Uuid, Refusable> = found.into_iter().map(|check| (check.uuid, check)).collect();
     let refuse = |ping: &Ping| {
-        let check = found.get(&ping.check).filter(|_| plain(&ping))?;
+        let check = found.get(&ping.check).filter(|_| ping.is_plain())?;
         let retry_at = state::free_at(check.last_ping_at, check.floor_ms, ping.received_at)?;
         Some(too_fast(ping.signal, check.floor_ms, retry_at, ping))
     };
@@ -118,67 +111,6 @@ pub async fn refuse(tx: &mut ReadTx, group: &[Ping]) -> Result<Vec<Option<Outcom
 
 fn too_fast(signal: Signal, min_interval: Span, retry_at: Time, ping: &Ping) -> Outcome {
     Outcome::TooFast { signal, min_interval, retry_after: retry_at - ping.received_at }
-}
-
-/// Takes at most one ping of each check: those that only repeat what is known are written together, the others
-/// one by one.
-async fn take_round(
-    tx: &mut WriteTx,
-    plans: &Plans,
-    checks: &mut HashMap<Uuid, Check>,
-    group: &[Ping],
-    round: &[usize],
-    outcomes: &mut [Outcome],
-) -> Result<()> {
-    let (mut repeats, mut drafts) = (Vec::with_capacity(round.len()), Vec::with_capacity(round.len()));
-    for &index in round {
-        let ping = &group[index];
-        let Some(check) = checks.get_mut(&ping.check) else { continue };
-        let decided = decide(tx, check, ping).await?;
-        let repeat = match &decided {
-            Decided::Taken(taken) if taken.is_plain() => {
-                Repeat::of(check, &taken.state, taken.floor, ping.received_at)
-            }
-            _ => None,
-        };
-        match (decided, repeat) {
-            (Decided::Refused(refused), _) => outcomes[index] = refused,
-            (Decided::Taken(taken), Some(repeat)) => {
-                repeats.push(repeat);
-                drafts.push((index, taken));
-            }
-            (Decided::Taken(_), None) => outcomes[index] = take(tx, plans, check, ping, false).await?,
-        }
-    }
-    let written =
-        if repeats.is_empty() { HashSet::new() } else { group::store::record_repeats(tx, repeats).await? };
-    let mut entries = Vec::with_capacity(drafts.len());
-    let mut to_prune = Vec::new();
-    for (index, taken) in drafts {
-        let ping = &group[index];
-        let Some(check) = checks.get_mut(&ping.check) else { continue };
-        if !written.contains(&check.id) {
-            outcomes[index] = take(tx, plans, check, ping, true).await?;
-            continue;
-        }
-        let n = taken.state.n_pings;
-        entries.push((entry(check.id, n, ping, &taken), ping.body.as_slice()));
-        if n % PRUNE_EVERY == 0 {
-            to_prune.push(ping.check);
-        }
-        outcomes[index] = Outcome::Recorded { signal: taken.signal, flip: None };
-        check.state = taken.state;
-        check.state.seq += 1;
-    }
-    if !entries.is_empty() {
-        log::store::create_all(tx, entries).await?;
-    }
-    for uuid in to_prune {
-        if let Some(check) = checks.get(&uuid) {
-            prune(tx, plans, check, check.state.n_pings).await?;
-        }
-    }
-    Ok(())
 }
 
 /// What the state machine says of a ping.

@@ -24,6 +24,7 @@ mod outage;
 mod races;
 mod rate;
 mod readme;
+mod recorder;
 mod returned;
 mod runs;
 mod source;

@@ -17,7 +17,7 @@ async fn get(client: &Client, path: &str, headers: &[(&str, &str)]) -> (u16, Str
     (answer.status, answer.text())
 }
 
-async fn metrics(world: &World) -> String {
+pub async fn metrics(world: &World) -> String {
     let bearer = format!("Bearer {METRICS_KEY}");
     let (status, text) = get(&world.client, "/metrics", &[("Authorization", &bearer)]).await;
     assert_eq!(status, 200);
@@ -25,7 +25,7 @@ async fn metrics(world: &World) -> String {
 }
 
 /// The value of one sample.
-fn sample(metrics: &str, name: &str) -> f64 {
+pub fn sample(metrics: &str, name: &str) -> f64 {
     let line =
         metrics.lines().find_map(|line| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(' ')));
     line.unwrap_or_else(|| panic!("{name} is not in:\n{metrics}")).parse().unwrap()

@@ -1,38 +1,124 @@
 //! What a group of pings reads and writes of its checks, all at once: the price of one statement for many pings.
 //!
-//! Nothing here decides more than the statements for a single ping in `checks::store` do: each row of a group is written
-//! under its own guard, and what could not be written is decided again alone. `pings` is the one that asks.
+//! Most pings only repeat what is known, and those need little of a check's wide row: [`Repeatable`] is that little.
+//! Nothing here decides more than the statements for a single ping in `checks::store` do: each row of a group is
+//! written under its own guard, and what could not be written is decided again alone. `pings` is the one that asks.
 
 pub mod store;
 
 use uuid::Uuid;
 
-use super::Check;
-use super::state::{Floor, State};
+use super::state::{Floor, State, Status, Taken};
+use super::{Check, Kind, Settings};
 use crate::db::Value;
 use crate::time::{Span, Time};
 
-/// A check of which a success can only be a repeat.
+/// A check of which a success can only be a repeat, as far as a refusal needs it.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
-pub struct Repeatable {
+pub struct Refusable {
     pub uuid: Uuid,
     pub floor_ms: Span,
     pub last_ping_at: Option<Time>,
 }
 
-/// A ping that only repeats what is known, about to be written with others: see [`RECORD_REPEATS`].
+/// A check as far as a success needs it that only repeats what is known.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Repeatable {
+    id: i64,
+    pub uuid: Uuid,
+    project_id: i64,
+    account_id: i64,
+    rev: i64,
+    seq: i64,
+    n_pings: i64,
+    floor_ms: Span,
+    last_ping_at: Option<Time>,
+    last_success_at: Option<Time>,
+    wake_at: Option<Time>,
+    kind: Kind,
+    period_ms: Span,
+    grace_ms: Span,
+    schedule: String,
+    zone: String,
+    /// Whether the next success by HTTP, however sent and whatever it holds, can only be a repeat; if not, the rest of
+    /// the row counts too.
+    pub is_repeatable: bool,
+}
+
+impl Repeatable {
+    /// The check with what was read of it. The rest is as in a check that is up and of which nothing else is to be said,
+    /// which holds for whatever decides a repeat; anything else has to be decided from the whole row.
+    pub fn into_check(self) -> Check {
+        let settings = Settings {
+            kind: self.kind,
+            period_ms: self.period_ms,
+            grace_ms: self.grace_ms,
+            schedule: self.schedule,
+            zone: self.zone,
+            ..Settings::default()
+        };
+        let state = State {
+            seq: self.seq,
+            status: Status::Up,
+            told_status: Status::Up,
+            n_pings: self.n_pings,
+            last_ping_at: self.last_ping_at,
+            last_success_at: self.last_success_at,
+            wake_at: self.wake_at,
+            ..State::unpinged()
+        };
+        Check {
+            id: self.id,
+            uuid: self.uuid,
+            project_id: self.project_id,
+            account_id: self.account_id,
+            badge_key: Uuid::nil(),
+            created_at: Time::EPOCH,
+            rev: self.rev,
+            settings,
+            floor_ms: self.floor_ms,
+            state,
+            fault: None,
+        }
+    }
+}
+
+/// Pings of one check that only repeat what is known, about to be written with those of others: see
+/// [`store::RECORD_REPEATS`].
 pub struct Repeat {
     project_id: i64,
     uuid: Uuid,
     /// As [`store::RECORD_REPEATS`] takes it.
-    row: [Value; 11],
+    row: [Value; 12],
 }
 
 impl Repeat {
-    /// `None` if `next` differs from the check's state in more than what a repeat moves, or the ping has to pass
-    /// another floor.
-    pub fn of(check: &Check, next: &State, floor: Floor, now: Time) -> Option<Self> {
-        let seen = &check.state;
+    /// What makes the stored row, seen at `seen_seq`, the given check. `first_at` is when the first of the pings came,
+    /// for which the floor is judged again.
+    pub fn of(check: &Check, seen_seq: i64, first_at: Time) -> Self {
+        let state = &check.state;
+        let row = [
+            check.id.into(),
+            check.rev.into(),
+            seen_seq.into(),
+            state.status.word().into(),
+            state.n_pings.into(),
+            state.last_ping_at.into(),
+            state.last_success_at.into(),
+            state.last_duration_ms.into(),
+            state.expected_at.into(),
+            state.deadline_at.into(),
+            first_at.into(),
+            state.seq.into(),
+        ];
+        Self { project_id: check.project_id, uuid: check.uuid, row }
+    }
+}
+
+impl Check {
+    /// Whether a ping does no more to the check than a repeat does, and passes the floor as one.
+    pub fn is_repeat(&self, taken: &Taken) -> bool {
+        let next = &taken.state;
         let moved = State {
             n_pings: next.n_pings,
             last_ping_at: next.last_ping_at,
@@ -40,24 +126,8 @@ impl Repeat {
             last_duration_ms: next.last_duration_ms,
             expected_at: next.expected_at,
             deadline_at: next.deadline_at,
-            ..seen.clone()
+            ..self.state.clone()
         };
-        if floor != Floor::Repeat || moved != *next {
-            return None;
-        }
-        let row = [
-            check.id.into(),
-            check.rev.into(),
-            seen.seq.into(),
-            seen.status.word().into(),
-            next.n_pings.into(),
-            next.last_ping_at.into(),
-            next.last_success_at.into(),
-            next.last_duration_ms.into(),
-            next.expected_at.into(),
-            next.deadline_at.into(),
-            now.into(),
-        ];
-        Some(Self { project_id: check.project_id, uuid: check.uuid, row })
+        taken.is_plain() && taken.floor == Floor::Repeat && moved == *next
     }
 }
