@@ -1,6 +1,6 @@
 // The pages in Debian's Chromium and Firefox: accessible, in one piece at every width, the same with an ad blocker, and
 // whole without a script. axe, the dark theme, ad blockers, layout shifts and passkeys are Chromium's part.
-// Usage: tests/run browser, or `tests/browser/run [PART OF A NAME]` beside a built program.
+// Usage: tests/run browser, or beside a built program `tests/browser/run [PART OF A NAME]`, or `node suite.mjs firefox`.
 import { spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
@@ -347,7 +347,7 @@ async function secondFactor() {
   await page.goto(`${world.base}/sign-in`);
   await page.getByLabel('E-mail').fill('more-careful@example.org');
   await page.getByLabel('Password').fill('long enough');
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await clean(page, 'a code is asked for');
   await page.getByLabel('Code from').fill(recovery);
   await page.getByRole('button', { name: 'Sign in' }).click();
