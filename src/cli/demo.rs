@@ -29,6 +29,8 @@ use crate::time::{Clock, Span, Time};
 use crate::{pause, sweep::store as gaps};
 
 const STEP: Span = Span::minutes(5);
+/// Where the made-up people are: their nightly jobs are planned by its clock.
+const ZONE: &str = "Europe/Riga";
 /// A channel that has stopped working, told of what carries this tag.
 const BROKEN_CHANNEL: &str = "https://chat.example.org/hooks/old-room";
 const BROKEN_CHANNEL_TAG: &str = "web";
@@ -66,6 +68,7 @@ async fn play(db: &Db, settings: &Settings, email: &Address, days: Days, events:
     let applicant = Applicant { email: email.clone(), password_hash: None, plan: None, may_operate: true };
     let (stage, user_id) = db::write!(db, |tx| {
         let new = signup::sign_up(tx, &settings.plans, &settings.default_plan, &applicant, start).await?;
+        accounts::store::set_zone(tx, new.user_id, ZONE).await?;
         let stage = set(tx, settings, new.project, start).await?;
         Ok::<_, Error>((stage, new.user_id))
     })?;

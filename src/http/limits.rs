@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 
 use super::{reply, web};
 use crate::accounts::{self, store::KeyPlan};
+use crate::alerts::words::clock::{Wall, long};
 use crate::app::App;
 use crate::caller;
 use crate::config::{LIMITS, Plan};
@@ -167,8 +168,10 @@ struct Limited {
     what: &'static str,
     limit: i64,
     window: &'static str,
-    retry_after: i64,
+    wait: String,
+    /// By the clock of UTC, and as machines read it.
     until: String,
+    instant: String,
     plan: Option<String>,
 }
 
@@ -176,18 +179,19 @@ struct Limited {
 /// limit it is.
 pub fn page(refusal: &Refusal, plan: Option<&Plan>, now: Time) -> Response {
     let row = LIMITS.iter().find(|row| row.name == refusal.scope);
-    let until = (now + refusal.retry_after).utc().format("%Y-%m-%d %H:%M:%S UTC");
+    let until = now + refusal.retry_after;
     let limited = Limited {
         what: row.map_or("API calls with one key", |row| row.counts),
         limit: refusal.limit,
         window: refusal.scope.rsplit('_').next().unwrap_or_default(),
-        retry_after: refusal.retry_after.as_seconds_up(),
-        until: until.to_string(),
+        wait: long(Span::seconds(refusal.retry_after.as_seconds_up())),
+        until: Wall::new("UTC", now).at(until),
+        instant: until.utc().format("%Y-%m-%dT%H:%M:%SZ").to_string(),
         plan: plan.filter(|_| row.is_none()).map(|plan| plan.name.clone()),
     };
     let mut response = web::page(StatusCode::TOO_MANY_REQUESTS, &limited);
     let headers = response.headers_mut();
-    headers.insert(header::RETRY_AFTER, HeaderValue::from(limited.retry_after));
+    headers.insert(header::RETRY_AFTER, HeaderValue::from(refusal.retry_after.as_seconds_up()));
     let Refusal { scope, limit, reset, .. } = *refusal;
     stand(headers, &Standing { scope, limit, remaining: 0, reset });
     response
@@ -216,7 +220,12 @@ mod tests {
         assert_eq!(response.headers()["retry-after"], "61");
         let html = text(response).await;
         assert!(html.contains("At most 5 per minute are taken of this: passwords tried."), "{html}");
-        assert!(html.contains("again in 61 seconds, at <time>2026-03-26 03:13:00 UTC</time>"), "{html}");
+        assert!(
+            html.contains(
+                "again in 1 minute 1 second, <time datetime=\"2026-03-26T03:13:00Z\">at 03:13</time> UTC"
+            ),
+            "{html}"
+        );
     }
 
     #[tokio::test]

@@ -87,9 +87,16 @@ fn running(check: &Check, wall: &Wall) -> String {
     let Some(started) = check.state.last_start_at else { return String::new() };
     let so_far = short((wall.now - started).max(crate::time::Span::ZERO));
     match check.state.last_duration_ms {
-        Some(last) => format!("{so_far} of about {}", short(last)),
+        Some(last) => of_about(&so_far, &short(last)),
         None => format!("for {so_far}"),
     }
+}
+
+/// `11 of about 14 min`: a unit that both share is said once.
+fn of_about(so_far: &str, usual: &str) -> String {
+    let unit = usual.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let number = so_far.strip_suffix(unit).filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    format!("{} of about {usual}", number.unwrap_or(so_far))
 }
 
 /// Why a check is in trouble, as one sentence or two; `None` for one that is not.
@@ -104,7 +111,7 @@ pub fn reason(check: &Check, shown: Shown, standing: Option<&StoredFlip>, wall: 
     }
 }
 
-/// Why it went down.
+/// Why it went down; the caller says when, beside it.
 pub fn down(flip: &StoredFlip, wall: &Wall) -> String {
     let at = wall.clock(flip.flipped_at);
     match flip.reason {
@@ -113,7 +120,7 @@ pub fn down(flip: &StoredFlip, wall: &Wall) -> String {
             None => format!("Silent. Nothing arrived until {at}."),
         },
         Reason::ExitStatus => {
-            format!("Ended with exit status {}, {at}.", flip.exit_status.unwrap_or_default())
+            format!("Ended with exit status {}.", flip.exit_status.unwrap_or_default())
         }
         Reason::Run => match flip.started_at {
             Some(started) => format!(
@@ -124,9 +131,7 @@ pub fn down(flip: &StoredFlip, wall: &Wall) -> String {
             None => "A run never ended.".to_owned(),
         },
         Reason::Flapping => format!("Unsteady: up and down in turns until {at}."),
-        Reason::Fail | Reason::Success | Reason::Pause | Reason::Resume => {
-            format!("Reported failure, {at}.")
-        }
+        Reason::Fail | Reason::Success | Reason::Pause | Reason::Resume => "Reported failure.".to_owned(),
     }
 }
 
@@ -142,4 +147,17 @@ pub fn schedule(check: &Check, wall: &Wall) -> String {
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_both_spans_share_is_said_once() {
+        assert_eq!(of_about("11 min", "14 min"), "11 of about 14 min");
+        assert_eq!(of_about("11 min 3 s", "14 min"), "11 min 3 s of about 14 min");
+        assert_eq!(of_about("58 s", "2 min"), "58 s of about 2 min");
+        assert_eq!(of_about("2 min", "1 min 58 s"), "2 min of about 1 min 58 s");
+    }
 }

@@ -27,6 +27,8 @@ use crate::time::Time;
 
 /// How often a wall without a script asks again, where that was wished, in seconds.
 const REFRESH: i64 = 60;
+/// With more quiet checks than this they are shown smaller, so that a screen holds them.
+const FEW: usize = 24;
 
 #[derive(Template)]
 #[template(path = "web/wall.html", blocks = ["live"])]

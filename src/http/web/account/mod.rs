@@ -4,6 +4,7 @@
 //! What could lock the user out is asked for with a proof that it is the user ([`proof`]), and ends every other way
 //! in once it is done.
 
+mod agent;
 mod delete;
 mod email;
 mod export;
@@ -136,7 +137,7 @@ impl Page {
             is_this: session.uuid == signed_in.session_uuid,
             since: wall.stamp(session.created_at),
             uuid: session.uuid,
-            user_agent: session.user_agent,
+            user_agent: agent::words(&session.user_agent),
             address: session.address,
         };
         let status = if self.complaint.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };

@@ -24,7 +24,7 @@ pub use deeds::{copy, delete, pause, resume};
 use log::{KINDS, Row};
 use plot::{Plot, Runs};
 use told::{TOLD_MAX, ToldRow};
-use verdict::Verdict;
+use verdict::{Culprit, Verdict};
 
 use super::channels;
 use super::live::Standing;
@@ -32,7 +32,7 @@ use super::mark::Mark;
 use super::shell::Shell;
 use super::shown::{self, Shown};
 use super::visitor::{Need, Opened, Visitor};
-use super::when::{Stamp, Wall};
+use super::when::{Stamp, Wall, coarse};
 use super::{WebFailure, edit, live_page};
 use crate::alerts::attempts::{self, Attempt};
 use crate::alerts::log::{Told, store as told_store};
@@ -199,7 +199,8 @@ fn build(app: &App, shell: Shell, seen: Seen, kind: String, days: i64) -> Page {
         version,
     } = seen;
     let standing = flips.first().filter(|flip| flip.new_status == check.state.told_status);
-    let verdict = verdict::verdict(&check, standing, &last_body, &wall);
+    let culprit = Culprit::of(standing, &outcomes, &last_body);
+    let verdict = verdict::verdict(&check, standing, culprit, &wall);
     let name = name_of(&check);
     let may_change = opened.membership.role.may_change();
     let gaps_since_made: Vec<Gap> = gaps.into_iter().filter(|gap| gap.ended_at > check.created_at).collect();
@@ -269,7 +270,8 @@ fn allowed(check: &Check) -> String {
 
 /// The next instants at which a ping is expected, each with how far away it is.
 fn next(check: &Check, wall: &Wall) -> Vec<(Stamp, String)> {
-    let said = |at: Time| (wall.clock_stamp(at), wall.near(at));
+    let away = |at: Time| if at > wall.now { format!("in {}", coarse(at - wall.now)) } else { wall.near(at) };
+    let said = |at: Time| (wall.clock_stamp(at), away(at));
     match check.settings.schedule() {
         Ok(schedule) if check.settings.kind != Kind::Simple => {
             schedule.slots(wall.now).take(NEXT).map(said).collect()

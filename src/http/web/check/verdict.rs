@@ -2,6 +2,7 @@
 
 use crate::alerts::words::clean;
 use crate::alerts::words::clock::{long, short};
+use crate::checks::log::Entry;
 use crate::checks::{Check, StoredFlip};
 use crate::http::web::shown::{self, Shown};
 use crate::http::web::when::{Wall, coarse};
@@ -17,25 +18,43 @@ pub struct Verdict {
     pub tail: Vec<String>,
 }
 
-/// Words the verdict; `body` is what the run that took it down printed.
-pub fn verdict(check: &Check, standing: Option<&StoredFlip>, body: &[u8], wall: &Wall) -> Verdict {
+/// The ping that took a check down.
+#[derive(Clone, Copy, Debug)]
+pub struct Culprit<'a> {
+    pub body: &'a [u8],
+    /// How long its run was, if it told of its start.
+    pub took: Option<Span>,
+}
+
+impl<'a> Culprit<'a> {
+    /// That of the flip after which the check stands, if it is one of the runs.
+    pub fn of(standing: Option<&StoredFlip>, runs: &[Entry], body: &'a [u8]) -> Self {
+        let n = standing.and_then(|flip| flip.ping_n);
+        let run = runs.iter().find(|entry| Some(entry.n) == n);
+        Self { body, took: run.and_then(|entry| entry.duration_ms) }
+    }
+}
+
+/// Words the verdict.
+pub fn verdict(check: &Check, standing: Option<&StoredFlip>, culprit: Culprit<'_>, wall: &Wall) -> Verdict {
     let shown = Shown::of(check, wall);
     let (headline, more) = match shown {
-        Shown::Down => down(check, standing, wall),
+        Shown::Down => down(check, standing, culprit.took, wall),
         Shown::Late => late(check, wall),
         Shown::Running => running(check, wall),
         Shown::New => (
             "Waiting for the first ping.".to_owned(),
-            "Watching begins with it. Until then silence is not an alarm.".to_owned(),
+            "Watching begins with it; until then silence is not an alarm. It shows here within two seconds."
+                .to_owned(),
         ),
         Shown::Up => ("Up.".to_owned(), up(check, wall)),
         Shown::Paused => paused(check, standing, wall),
     };
-    let tail = if shown == Shown::Down { clean::tail(body) } else { None };
+    let tail = if shown == Shown::Down { clean::tail(culprit.body) } else { None };
     Verdict { shown, headline, more, tail: tail.map(|tail| tail.lines).unwrap_or_default() }
 }
 
-fn down(check: &Check, standing: Option<&StoredFlip>, wall: &Wall) -> (String, String) {
+fn down(check: &Check, standing: Option<&StoredFlip>, took: Option<Span>, wall: &Wall) -> (String, String) {
     let Some(flip) = standing else { return ("Down.".to_owned(), last_good(check, wall)) };
     let since = (wall.now - flip.flipped_at).max(Span::ZERO);
     let blind = if flip.blind_ms > Span::ZERO {
@@ -43,9 +62,17 @@ fn down(check: &Check, standing: Option<&StoredFlip>, wall: &Wall) -> (String, S
     } else {
         String::new()
     };
+    // Silence and a run without an end have their times in the headline.
+    let failed = match flip.ping_n {
+        Some(_) => {
+            let took = took.map(|took| format!(" after {}", short(took))).unwrap_or_default();
+            format!("It failed at {}{took}. ", wall.clock(flip.flipped_at))
+        }
+        None => String::new(),
+    };
     (
         format!("Down for {}. {}", coarse(since), shown::down(flip, wall)),
-        format!("{}{blind}", last_good(check, wall)),
+        format!("{failed}{}{blind}", last_good(check, wall)),
     )
 }
 

@@ -40,6 +40,8 @@ pub struct Row {
     pub grace: String,
     pub bars: Bars,
     pub last: Option<Stamp>,
+    /// What the last ping was, where it was no success.
+    pub last_kind: &'static str,
     pub last_at: Option<Time>,
     pub next_at: Option<Time>,
     /// When it went down, where it is down.
@@ -124,10 +126,20 @@ fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wal
         grace: grace(settings),
         bars,
         last: last_at.map(|at| wall.stamp(at)),
+        last_kind: last_kind(&check, shown, standing),
         last_at,
         next_at: state.expected_at,
         down_at: standing.filter(|_| shown == Shown::Down).map(|flip| flip.flipped_at),
         name,
+    }
+}
+
+fn last_kind(check: &Check, shown: Shown, standing: Option<&StoredFlip>) -> &'static str {
+    let (state, has_failed) = (&check.state, |flip: &StoredFlip| flip.ping_n.is_some());
+    match shown {
+        _ if state.last_start_at > state.last_ping_at => "start",
+        Shown::Down if standing.is_some_and(has_failed) => "fail",
+        _ => "",
     }
 }
 

@@ -215,12 +215,10 @@ impl Typed {
             Kind::OnCalendar => "calendar",
         };
         settings.schedule = if kind == Kind::Cron { self.cron.clone() } else { self.calendar.clone() };
-        match Zone::parse(&self.zone) {
-            Ok(zone) => settings.zone = zone.name().to_owned(),
-            Err(error) => {
-                wrong.push(Complaint { field: "zone", words: capital(&error.to_string()) });
-                return;
-            }
+        // With a zone that is none the expression is read in the one before, so that both are complained of at once.
+        let zone = Zone::parse(&self.zone);
+        if let Ok(zone) = &zone {
+            zone.name().clone_into(&mut settings.zone);
         }
         match settings.schedule() {
             Ok(schedule) if schedule.never_runs() => {
@@ -229,6 +227,9 @@ impl Typed {
             }
             Ok(_) => {}
             Err(words) => wrong.push(Complaint { field, words: capital(&words) }),
+        }
+        if let Err(error) = zone {
+            wrong.push(Complaint { field: "zone", words: capital(&error.to_string()) });
         }
     }
 }
@@ -274,8 +275,15 @@ mod tests {
         let fields: Vec<&str> =
             wrong.settings(&Settings::default()).unwrap_err().iter().map(|one| one.field).collect();
         assert_eq!(fields, ["name", "slug", "grace", "cron"]);
-        let zone = Typed { kind: "oncalendar".into(), zone: "Mars/Base".into(), ..typed() };
-        assert_eq!(zone.settings(&Settings::default()).unwrap_err()[0].field, "zone");
+        let both = Typed {
+            kind: "oncalendar".into(),
+            calendar: "never".into(),
+            zone: "Mars/Base".into(),
+            ..typed()
+        };
+        let fields: Vec<&str> =
+            both.settings(&Settings::default()).unwrap_err().iter().map(|one| one.field).collect();
+        assert_eq!(fields, ["calendar", "zone"]);
         let short = Typed { every: "59".into(), every_unit: "seconds".into(), ..typed() };
         assert_eq!(short.settings(&Settings::default()).unwrap_err()[0].field, "every");
     }
