@@ -195,7 +195,7 @@ mod tests {
     fn links_stay_the_same_from_one_release_to_the_next() {
         assert_eq!(
             links().pause(UniqueKey::of(UUID)),
-            "https://watch.example.org/mail/pause/T3wbngAAQACAAAAAAAAAAXPkTi-tZ8sKsD8INNi8Npw"
+            "https://watch.example.org/mail/pause/Wn4TptDeI0anbE19dYjCxFOQ2PVzWbhbzb_vdo691O3X0KOt"
         );
     }
 

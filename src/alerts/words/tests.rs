@@ -214,10 +214,10 @@ fn output_that_is_not_of_this_ping_is_dated() {
 }
 
 #[test]
-fn a_check_without_a_name_is_called_by_its_uuid() {
+fn a_check_without_a_name_is_called_by_what_does_not_ping_it() {
     let mut message = failed();
     message.check.settings.name = " \u{202e}\n".to_owned();
-    assert_eq!(alert(&message).subject, "DOWN | 4f7c1b9e-0000-4000-8000-000000000001 | exit status 1");
+    assert_eq!(alert(&message).subject, "DOWN | unnamed 5a7e13a6 | exit status 1");
 }
 
 #[test]

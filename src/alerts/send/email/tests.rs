@@ -69,7 +69,7 @@ async fn a_mail_carries_its_delivery_id_and_a_way_to_end_it() {
     for part in [&text, &html] {
         assert!(part.contains("The run of 02:30 ended with exit status 1."));
         assert!(part.contains("No space left on device"));
-        assert!(part.contains("https://watch.example.org/checks/4f7c1b9e-0000-4000-8000-000000000001"));
+        assert!(part.contains("https://watch.example.org/checks/5a7e13a6d0de2346a76c4d7d7588c2c45390d8f5"));
         assert!(part.contains(&links.unsubscribe(failed().channel.uuid)));
     }
 }
