@@ -68,9 +68,7 @@ async fn no_form_and_no_address_sends_markup_back() {
     let in_path: String = url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect();
     let (mut alive, mut shown) = (Vec::new(), 0);
     let endings = ["/sign-out", "/account/delete"];
-    for (method, route, _, statuses) in
-        TABLE.iter().filter(|line| line.3[0] != STREAM && !endings.contains(&line.1))
-    {
+    for (method, route, ..) in TABLE.iter().filter(|line| line.3[0] != STREAM && !endings.contains(&line.1)) {
         let plain = path(&world, route, &check, &channel);
         let bent: String = route
             .split('/')
@@ -82,11 +80,7 @@ async fn no_form_and_no_address_sends_markup_back() {
                     "GET" => browser.get(&format!("{asked}?{query}")).await,
                     _ => browser.post_from(from, asked, &hostile).await,
                 };
-                assert!(
-                    answer.status < 500 && statuses.len() == 6,
-                    "{method} {asked} as {who}: {}",
-                    answer.status
-                );
+                assert!(answer.status < 500, "{method} {asked} as {who}: {}", answer.status);
                 shown += usize::from(is_shown(&answer));
                 if is_alive(&answer) {
                     alive.push(format!("{method} {asked} as {who}"));
