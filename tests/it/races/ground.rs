@@ -110,6 +110,8 @@ sign_ups_per_day = "none"
 sign_in_per_minute = "none"
 sign_in_address_per_minute = "none"
 sign_in_email_per_minute = "none"
+webhook_calls_target_per_minute = "none"
+webhook_calls_per_minute = "none"
 "#;
 
 /// Servers on one database, an owner with a key, and a way into the database.
