@@ -145,10 +145,13 @@ statements! {
          AND NOT EXISTS (SELECT 1 FROM deliveries AS older WHERE ", in_the_way!(), ") ORDER BY due_at, id LIMIT 1");
     FIND_LAST_DELIVERY = "SELECT MAX(id) AS id FROM deliveries";
     COUNT_OPEN_FLIPS = "SELECT COUNT(DISTINCT flip_id) AS number FROM deliveries WHERE settled_at IS NULL";
+    /// Other checks of a project that are down, ten at most: only these are looked at, since after an outage each of
+    /// very many deliveries asks.
     LIST_ALSO_DOWN =
-        "SELECT checks.name AS name, checks.uuid AS uuid, MAX(flips.flipped_at) AS since_at FROM checks \
-         JOIN flips ON flips.check_id = checks.id AND flips.new_status = 'down' WHERE checks.project_id = $1 \
-         AND checks.id <> $2 AND checks.status = 'down' AND checks.deleted_at IS NULL GROUP BY checks.id, checks.name, checks.uuid \
+        "SELECT checks.name AS name, checks.uuid AS uuid, (SELECT MAX(flips.flipped_at) FROM flips \
+         WHERE flips.check_id = checks.id AND flips.new_status = 'down') AS since_at FROM checks \
+         WHERE checks.project_id = $1 AND checks.status = 'down' AND checks.id <> $2 AND checks.deleted_at IS NULL \
+         AND EXISTS (SELECT 1 FROM flips WHERE flips.check_id = checks.id AND flips.new_status = 'down') \
          ORDER BY checks.id LIMIT 10";
     LIST_ALSO_TOLD =
         "SELECT channels.name AS name, channels.kind AS kind FROM deliveries JOIN channels \

@@ -93,6 +93,15 @@ on_both! {
         assert!(asked > 100, "the statements were found");
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
+
+    /// Each alert names it, also where ten thousand go out at once from a project of a million.
+    async fn what_else_is_down_is_looked_for_among_what_is_down(engine: Engine) {
+        let db = Place::new(engine).await.open().await;
+        let statements = STORES.iter().flat_map(|(_, statements)| *statements);
+        let statement = statements.copied().find(|statement| statement.name == "LIST_ALSO_DOWN").unwrap();
+        let steps = db.explain(statement).await.unwrap();
+        assert!(steps.iter().any(|step| step.contains("checks_down")), "{steps:?}");
+    }
 }
 
 #[test]
