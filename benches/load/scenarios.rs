@@ -50,8 +50,8 @@ impl Plan {
     pub fn full() -> Self {
         Self {
             runs: 5,
-            warm_up: Duration::from_millis(800),
-            measured: Duration::from_millis(3500),
+            warm_up: Duration::from_millis(700),
+            measured: Duration::from_millis(3000),
             connections: 256,
             few: 1000,
             checks: 100_000,
