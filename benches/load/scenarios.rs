@@ -355,6 +355,7 @@ impl Bench {
         app.recorder.close().await;
         recording.await?;
         app.db.close().await;
+        crate::seed::forget_deliveries(&database.url).await?;
         let line = |what: String, aim, figure, note: &str| Sample {
             work: format!("sweep of {} checks, SQLite, {what}", self.plan.many),
             aim: Aim::FigureAtMost(aim),
