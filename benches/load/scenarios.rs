@@ -54,8 +54,8 @@ impl Plan {
     pub fn full() -> Self {
         Self {
             runs: 5,
-            warm_up: Duration::from_millis(800),
-            measured: Duration::from_millis(3500),
+            warm_up: Duration::from_millis(700),
+            measured: Duration::from_millis(3000),
             connections: 256,
             few: 1000,
             checks: 100_000,
@@ -368,6 +368,7 @@ impl Bench {
         app.recorder.close().await;
         recording.await?;
         app.db.close().await;
+        crate::seed::forget_deliveries(&database.url).await?;
         let line = |what: String, aim, figure, note: &str| Sample {
             work: format!("sweep of {} checks, SQLite, {what}", self.plan.many),
             aim: Aim::FigureAtMost(aim),

@@ -153,6 +153,15 @@ pub async fn add_history(url: &str, checks: u64) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Takes back what [`make_overdue`] had told, so that no later measurement carries it out. SQLite only.
+pub async fn forget_deliveries(url: &str) -> Result<(), Failure> {
+    let path = url.strip_prefix("sqlite://").ok_or("SQLite only")?;
+    let mut connection = sqlx::sqlite::SqliteConnection::connect(path).await?;
+    connection.execute("DELETE FROM deliveries").await?;
+    connection.close().await?;
+    Ok(())
+}
+
 fn statements(seed: &Seed, dialect: &[(&str, &str)]) -> Vec<String> {
     let texts = [
         "INSERT INTO checks (uuid, project_id, account_id, badge_key, created_at, rev, name, slug, tags, description, \

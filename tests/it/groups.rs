@@ -156,4 +156,28 @@ on_both! {
         let numbers: Vec<i64> = left(&world, &checks[0]).await.1.iter().map(|entry| entry.n).collect();
         assert_eq!(numbers, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
     }
+
+    async fn what_is_deleted_for_good_takes_its_log_along_and_no_other(engine: Engine) {
+        let world = World::new(engine, "unlimited").await;
+        let checks = make_checks(&world).await;
+        let mut chance = Chance(2);
+        let plain = |place: usize, chance: &mut Chance| Ping {
+            check: checks[place].uuid,
+            signal: Signal::Success,
+            rid: None,
+            ..ping(place, chance, START).1
+        };
+        let group: Vec<Ping> = (0..30).map(|turn| plain(turn % 3, &mut chance)).collect();
+        record(&world, &group).await;
+        let deleted = world.client.delete(&format!("checks/{}", checks[1].uuid)).await;
+        assert_eq!(deleted.status, 200);
+        world.advance(Span::hours(24 * 365));
+        world.app.care().await.unwrap();
+        let mut tx = world.app.db.begin_read().await.unwrap();
+        let mut logged = Vec::new();
+        for check in &checks[..3] {
+            logged.push(log::store::list(&mut tx, check.id, 0, 1000).await.unwrap().len());
+        }
+        assert_eq!(logged, [10, 0, 10]);
+    }
 }
