@@ -168,6 +168,7 @@ def run(trial, engine, database_url, arguments):
             "SMTP": f"127.0.0.1:{smtp_port}",
             "EMAIL_DOMAIN": "ping.test",
             "HOOK_LOG": Sink.log,
+            "SCHEMATHESIS_HOOKS": "hooks",
         }
         print(f"{trial.__name__} on {engine}", flush=True)
         command = trial(base, main["api_key"], arguments)
