@@ -1,7 +1,7 @@
 // Every page there is, as the router has it: a page that is not named here fails the suite.
 import fs from 'node:fs';
 import path from 'node:path';
-import { root } from './world.mjs';
+import { keyOf, root } from './world.mjs';
 
 /** Routes of pages that answer GET, read from the source. */
 export function routes() {
@@ -25,6 +25,7 @@ export function routes() {
 export function pages({ owner }, uuids) {
   const project = `/projects/${owner.project}`;
   const { wall, channels, ...checks } = uuids;
+  const keys = Object.fromEntries(Object.entries(checks).map(([name, uuid]) => [name, keyOf(uuid)]));
   return {
     '/': null,
     '/static/{file}': null,
@@ -47,7 +48,7 @@ export function pages({ owner }, uuids) {
     '/projects/{project}/team': { member: [`${project}/team`] },
     '/projects/{project}/settings': { member: [`${project}/settings`] },
     '/docs': { guest: ['/docs'], member: ['/docs'] },
-    '/docs/{page}': { guest: ['/docs/shell', '/docs/schedules'], member: ['/docs/shell', `/docs/systemd?check=${uuids.awkward}`, '/docs/healthchecks'] },
+    '/docs/{page}': { guest: ['/docs/shell', '/docs/schedules'], member: ['/docs/shell', `/docs/systemd?check=${keys.awkward}`, '/docs/healthchecks'] },
     '/projects/{project}': { member: [project, `${project}?status=down`, `${project}?q=nothing-like-it`, `${project}?tag=web&sort=name`, `${project}?deleted=${Date.now()}`] },
     '/projects/{project}/events': null,
     '/wall/{key}/events': null,
@@ -58,9 +59,9 @@ export function pages({ owner }, uuids) {
     '/projects/{project}/new-channel/{kind}': { member: ['email', 'webhook'].map(kind => `${project}/new-channel/${kind}`) },
     '/channels/{channel}': { member: channels.flatMap(uuid => [`/channels/${uuid}`, `/channels/${uuid}?tested=1`]) },
     '/projects/{project}/new-check': { member: [`${project}/new-check`] },
-    '/checks/{check}': { member: Object.values(checks).map(uuid => `/checks/${uuid}`).concat(`/checks/${uuids.down}?days=90&kind=failures`) },
-    '/checks/{check}/edit': { member: [uuids.down, uuids.fresh, uuids.awkward].map(uuid => `/checks/${uuid}/edit`) },
-    '/checks/{check}/move': { member: [uuids.down, uuids.awkward].map(uuid => `/checks/${uuid}/move`) },
-    '/checks/{check}/log/{n}': { member: [`/checks/${uuids.down}/log/2`, `/checks/${uuids.up}/log/2`] },
+    '/checks/{check}': { member: Object.values(keys).map(key => `/checks/${key}`).concat(`/checks/${keys.down}?days=90&kind=failures`) },
+    '/checks/{check}/edit': { member: [keys.down, keys.fresh, keys.awkward].map(key => `/checks/${key}/edit`) },
+    '/checks/{check}/move': { member: [keys.down, keys.awkward].map(key => `/checks/${key}/move`) },
+    '/checks/{check}/log/{n}': { member: [`/checks/${keys.down}/log/2`, `/checks/${keys.up}/log/2`] },
   };
 }
