@@ -1,6 +1,6 @@
 //! Races: every guard of DESIGN 2 with callers that come at the same moment, counting winners.
 //!
-//! Each race runs on SQLite, on PostgreSQL and on PostgreSQL with three processes, some rounds as a rule and 100
+//! Each race runs on SQLite, on PostgreSQL and on PostgreSQL with three processes, some rounds as a rule and 1,000
 //! with `tests/run --long`, and ends with the doctor finding every counter in agreement with its rows.
 
 #![expect(
