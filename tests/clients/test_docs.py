@@ -10,7 +10,10 @@ import subprocess
 import uuid as uuids
 
 import pytest
+import tree_sitter_go
+import tree_sitter_powershell
 import yaml
+from tree_sitter import Language, Parser
 
 from conftest import BINARY
 
@@ -89,6 +92,17 @@ def test_start_output_and_outcome_are_told(flatline, job, name):
     run(job, [*tool, script], status=3, env=env)
     assert (flatline.log(uuid)[2:], flatline.status(uuid)) == (["start", "fail"], "down")
     assert "42 files" in flatline.last_body(uuid)
+
+
+GRAMMARS = {"ping.go": tree_sitter_go, "ping.ps1": tree_sitter_powershell}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_what_may_not_run_here_can_be_parsed(flatline, name):
+    parser = Parser(Language(GRAMMARS[name].language()))
+    script = text(name, flatline, uuids.uuid4()).encode()
+    assert not parser.parse(script).root_node.has_error
+    assert parser.parse(script + b"{ (").root_node.has_error
 
 
 def test_each_line_of_the_crontab_has_a_schedule_and_a_command_that_runs(flatline, job):
