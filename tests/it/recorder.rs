@@ -15,25 +15,14 @@ use tokio::task::{unconstrained, yield_now};
 
 use crate::ops::{metrics, sample};
 use crate::races::rows;
-use crate::support::{Engine, World};
+use crate::support::{Engine, World, success};
 
 /// Pings that all workers together may have taken from the queue and hold in their hands.
 const IN_HAND: usize = 4 * 256;
 
-fn ping(check: &Check) -> Ping {
-    Ping {
-        check: check.uuid,
-        signal: Signal::Success,
-        letter: None,
-        rid: None,
-        exit_status: None,
-        scheme: "http",
-        remote_addr: None,
-        method: "GET".to_owned(),
-        user_agent: "job".to_owned(),
-        body: Vec::new(),
-        received_at: check.state.last_ping_at.expect("it was pinged"),
-    }
+/// Another success at the instant of the last one.
+fn again(check: &Check) -> Ping {
+    success(check, check.state.last_ping_at.expect("it was pinged"))
 }
 
 /// A check that is up, so that further successes repeat what is known.
@@ -69,7 +58,7 @@ on_one_thread! {
         let world = World::new(engine, "unlimited").await;
         let check = pinged(&world, "nightly").await;
         for _ in 0..3 {
-            let outcome = world.app.recorder.record(ping(&check)).await;
+            let outcome = world.app.recorder.record(again(&check)).await;
             assert_eq!(outcome, Ok(Outcome::Recorded { signal: Signal::Success, flip: None }));
         }
         let groups = async || {
@@ -77,7 +66,7 @@ on_one_thread! {
             (sample(&text, "flatline_group_size_count"), sample(&text, "flatline_group_size_sum"))
         };
         assert_eq!(groups().await, (4.0, 4.0), "each alone");
-        let crowd = (0..200).map(|_| world.app.recorder.record(ping(&check)));
+        let crowd = (0..200).map(|_| world.app.recorder.record(again(&check)));
         let outcomes = unconstrained(join_all(crowd)).await;
         assert!(outcomes.iter().all(Result::is_ok));
         assert_eq!(groups().await, (5.0, 204.0), "200 in one");
@@ -90,7 +79,7 @@ on_one_thread! {
         let (loud, quiet) = (pinged(&world, "loud").await, pinged(&world, "quiet").await);
         let answered = RefCell::new(Vec::new());
         let take = |check: &Check| {
-            let (ping, id, answered, recorder) = (ping(check), check.id, &answered, &world.app.recorder);
+            let (ping, id, answered, recorder) = (again(check), check.id, &answered, &world.app.recorder);
             async move {
                 assert!(recorder.record(ping).await.is_ok());
                 answered.borrow_mut().push(id);
@@ -114,7 +103,7 @@ on_one_thread! {
         let mut waiting = Vec::new();
         let mut turned_away = 0;
         while turned_away < 100 {
-            let mut next = Box::pin(world.app.recorder.record(ping(&check)));
+            let mut next = Box::pin(world.app.recorder.record(again(&check)));
             match next.as_mut().now_or_never() {
                 None => waiting.push(next),
                 Some(answer) => {

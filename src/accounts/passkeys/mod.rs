@@ -13,7 +13,7 @@ mod site;
 pub mod store;
 
 pub use answer::{Assertion, Credential, Proved, read_new};
-pub use key::{ALGORITHMS, PublicKey};
+pub use key::ALGORITHMS;
 pub use site::{Site, challenge_of};
 
 use base64::Engine;

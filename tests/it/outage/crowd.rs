@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use flatline::alerts::letters::Facts;
-use flatline::checks::{self, Check, Gap, Settings, Signal};
+use flatline::checks::{self, Check, Gap, Settings};
 use flatline::db::Statement;
-use flatline::pings::{Outcome, Ping};
+use flatline::pings::Outcome;
 use flatline::schedule::{Kind, Schedule};
 use flatline::signup::NewAccount;
 use flatline::time::{Span, Time};
@@ -13,7 +13,7 @@ use flatline::{accounts, id};
 use futures_util::future::join_all;
 use uuid::Uuid;
 
-use crate::support::World;
+use crate::support::{World, success};
 
 const STEP: Span = Span::seconds(10);
 
@@ -145,7 +145,7 @@ impl Crowd {
         let now = world.clock.now();
         let due: Vec<&mut Job> =
             self.jobs.iter_mut().filter(|job| !job.is_silent && job.next <= now).collect();
-        let sent = due.iter().map(|job| world.app.recorder.record(ping(&job.check, now)));
+        let sent = due.iter().map(|job| world.app.recorder.record(success(&job.check, now)));
         let outcomes = join_all(sent).await;
         for (job, outcome) in due.into_iter().zip(outcomes) {
             let outcome = outcome.expect("pings are taken");
@@ -228,22 +228,6 @@ pub async fn letters(world: &World) -> Vec<Letter> {
 pub async fn gaps(world: &World) -> Vec<Gap> {
     let mut tx = world.app.db.begin_read().await.expect("a read");
     tx.query(LIST_GAPS).all().await.expect("a read")
-}
-
-fn ping(check: &Check, now: Time) -> Ping {
-    Ping {
-        check: check.uuid,
-        signal: Signal::Success,
-        letter: None,
-        rid: None,
-        exit_status: None,
-        scheme: "http",
-        remote_addr: None,
-        method: "GET".to_owned(),
-        user_agent: "job".to_owned(),
-        body: Vec::new(),
-        received_at: now,
-    }
 }
 
 impl Job {

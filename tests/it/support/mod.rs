@@ -19,9 +19,11 @@ use std::sync::Arc;
 
 use flatline::alerts::{self, Channel, NewChannel};
 use flatline::app::App;
+use flatline::checks::{Check, Signal};
 use flatline::config::Settings;
 use flatline::db::{self, Db};
 use flatline::mail::Address;
+use flatline::pings::Ping;
 use flatline::recorder::Worker;
 use flatline::signup::{self, Applicant, NewAccount};
 use flatline::time::{Clock, Span, Time};
@@ -31,6 +33,23 @@ use tokio::task::JoinHandle;
 
 /// When every test begins: 2026-03-26T03:12:00Z.
 pub const START: Time = Time(1_774_494_720_000);
+
+/// A success as a job sends it, by GET and with an empty body.
+pub fn success(check: &Check, at: Time) -> Ping {
+    Ping {
+        check: check.uuid,
+        signal: Signal::Success,
+        letter: None,
+        rid: None,
+        exit_status: None,
+        scheme: "http",
+        remote_addr: None,
+        method: "GET".to_owned(),
+        user_agent: "job".to_owned(),
+        body: Vec::new(),
+        received_at: at,
+    }
+}
 
 /// The engine a test runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
