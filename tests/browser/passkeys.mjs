@@ -1,10 +1,11 @@
 // Passkeys in Chromium, with an authenticator of its own that is always at hand: made, used, refused, removed.
 import { strict as assert } from 'node:assert';
 import { go } from './browsers.mjs';
+import { clean } from './look.mjs';
 
 const EMAIL = 'keys@example.org';
 
-export async function passkeys({ browser, world, clean }) {
+export async function passkeys(browser, world) {
   const context = await browser.newContext();
   const page = await context.newPage();
   const device = await authenticator(context, page);
@@ -12,7 +13,7 @@ export async function passkeys({ browser, world, clean }) {
   await go(page.getByRole('button', { name: 'Sign in' }));
   await page.waitForURL(/\/projects\//);
 
-  await make(page, world, 'Laptop', clean);
+  await make(page, world, 'Laptop');
   await page.waitForURL(/\/account\/passkeys$/);
   await page.getByRole('row', { name: /Laptop.*never/s }).waitFor();
   const [held] = await device.credentials();
@@ -22,7 +23,7 @@ export async function passkeys({ browser, world, clean }) {
   await page.getByLabel('Another name').fill('The laptop on my desk');
   await go(page.getByRole('button', { name: 'Rename' }));
   await page.getByRole('row', { name: /The laptop on my desk/ }).waitFor();
-  await make(page, world, 'Once more', clean);
+  await make(page, world, 'Once more');
   await page.getByRole('alert').getByText('This device has a passkey of yours already.').waitFor();
   await clean(page, 'no second one is made');
 
@@ -37,7 +38,7 @@ export async function passkeys({ browser, world, clean }) {
   await page.goto(`${world.base}/account/passkeys`);
   assert.equal(await page.getByRole('row', { name: /never/ }).count(), 0);
 
-  await refusals(page, world, device, clean);
+  await refusals(page, world, device);
   await withoutScript(browser, world);
 }
 
@@ -56,7 +57,7 @@ async function authenticator(context, page) {
   };
 }
 
-async function make(page, world, name, clean) {
+async function make(page, world, name) {
   await page.goto(`${world.base}/account/passkeys`);
   await page.getByLabel('Name', { exact: true }).fill(name);
   await go(page.getByRole('button', { name: 'Go on' }));
@@ -76,7 +77,7 @@ async function use(page, world, next = '/') {
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
 }
 
-async function refusals(page, world, device, clean) {
+async function refusals(page, world, device) {
   await signOut(page);
   await device.knowsItsUser(false);
   await use(page, world);

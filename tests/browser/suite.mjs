@@ -1,38 +1,34 @@
-// The pages in Debian's Chromium and Firefox: accessible, in one piece at every width, the same with an ad blocker, and
-// whole without a script. axe, the dark theme, ad blockers, layout shifts and passkeys are Chromium's part.
-// Usage: tests/run browser, or beside a built program `tests/browser/run [PART OF A NAME ...]`, or `node suite.mjs firefox`.
-import { spawnSync } from 'node:child_process';
+// The pages in Debian's Chromium or Firefox: looked at one by one, and used, mostly without a script.
+// Usage: tests/run browser, or beside a built program `tests/browser/run [PART OF A NAME ...]` for both browsers, or
+// `node suite.mjs firefox [PART OF A NAME ...]`.
 import { createHmac } from 'node:crypto';
-import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { strict as assert } from 'node:assert';
 import { go, launch } from './browsers.mjs';
+import { blockers, clean, eyes } from './look.mjs';
 import { api, fill, keyOf, ping, start, AWKWARD } from './world.mjs';
 import { pages, routes } from './pages.mjs';
 import { passkeys } from './passkeys.mjs';
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Which browser, and parts of tests' names: only those run. */
 const [kind, ...only] = process.argv.slice(2);
 const isChromium = kind === 'chromium';
-const WIDE = { width: 1440, height: 900 };
-const NARROW = { width: 320, height: 640 };
-const LIGHT = { options: {}, sizes: [WIDE, NARROW] };
-const DARK = { options: { colorScheme: 'dark' }, sizes: [WIDE] };
 /** Long enough for a busy machine, and far less than the minute after which a page that hears nothing looks by itself. */
 const SHOWN = { timeout: 20_000 };
 const results = { passed: 0, failed: 0 };
 async function test(name, work) {
   if (only.length && !only.some(part => name.includes(part))) return;
-  try { await work(); results.passed++; console.log(`ok   ${name}`); } catch (error) {
+  const begun = Date.now();
+  try {
+    await work();
+    results.passed++;
+    console.log(`ok   ${name} (${seconds(begun)})`);
+  } catch (error) {
     results.failed++;
-    console.log(`FAIL ${name}\n${error.stack ?? error}`);
+    console.log(`FAIL ${name} (${seconds(begun)})\n${error.stack ?? error}`);
   }
 }
 
+const seconds = since => `${((Date.now() - since) / 1000).toFixed(1)}s`;
 const begun = Date.now();
 const world = await start();
 const browser = await launch(kind);
@@ -43,7 +39,7 @@ try {
   await browser.close();
   await world.stop();
 }
-console.log(`${results.passed} passed, ${results.failed} failed in ${((Date.now() - begun) / 1000).toFixed(1)}s`);
+console.log(`${results.passed} passed, ${results.failed} failed in ${seconds(begun)}`);
 process.exitCode = results.failed ? 1 : 0;
 
 async function run() {
@@ -60,20 +56,37 @@ async function run() {
   await test('every page of the router is looked at', () => {
     assert.deepEqual(routes(), Object.keys(all).sort());
   });
-  for (const [route, seen] of Object.entries(all)) {
-    if (seen) await test(`${route} is accessible, in one piece and on its own`, () => look(seen, state));
+  const unseen = Object.entries(all).filter(([, seen]) => seen);
+  await Promise.all([atPages(unseen, state), atPages(unseen, state), isChromium && test('no ad blocker changes anything', () => blockers(all, world.base, state))]);
+  await Promise.all([atChecks(state, uuids), atAccounts(state)]);
+}
+
+/** Looks at pages until none is left; several do so side by side. */
+async function atPages(unseen, state) {
+  const { look, close } = await eyes(browser, world.base, state);
+  for (let next; (next = unseen.shift());) {
+    const [route, seen] = next;
+    await test(`${route} is accessible, in one piece and on its own`, () => look(seen));
   }
-  if (isChromium) await test('no ad blocker changes anything', () => blockers(all, state));
+  await close();
+}
+
+/** What is done with the checks of one project, one after another. */
+async function atChecks(state, uuids) {
   await test('a check is made, previewed and edited without a script', () => forms(state));
   await test('of two who edit at once the second sees both versions', () => conflict(state, uuids.fresh));
   await test('a deletion can be undone', () => undo(state, uuids.paused));
-  await test('somebody is invited, joins and takes the project over', () => team(state));
   await test('an open page follows a ping within two seconds, ticks and focus kept', () => follow(state, uuids));
   await test('a page that was asleep or cut off catches up', () => catchUp(state, uuids));
-  await test('a second factor is set up, the address changed, and both asked for', secondFactor);
-  if (isChromium) await test('a passkey is made, signs in alone, and is removed', () => passkeys({ browser, world, clean }));
   await test('the keyboard reaches everything, the content first', () => keyboard(state));
   await test('an awkward name stays text, everywhere', () => awkward(state, uuids));
+}
+
+/** What people do with accounts and projects of their own. */
+async function atAccounts(state) {
+  await test('somebody is invited, joins and takes the project over', () => team(state));
+  await test('a second factor is set up, the address changed, and both asked for', secondFactor);
+  if (isChromium) await test('a passkey is made, signs in alone, and is removed', () => passkeys(browser, world));
 }
 
 /** Signs the owner in by the button of the link, and returns the browser's state. */
@@ -116,75 +129,6 @@ async function firstRow(state) {
   await page.waitForFunction(() => /Up/.test(document.querySelector('#rows .state.is-up')?.innerText), undefined, SHOWN);
   await page.getByRole('heading', { level: 1, name: 'The one check is up' }).waitFor();
   await page.context().close();
-}
-
-async function look({ guest = [], member: members = [], status = 200 }, state) {
-  for (const { options, sizes } of isChromium ? [LIGHT, DARK] : [LIGHT]) {
-    for (const [addresses, storageState] of [[guest, undefined], [members, state]]) {
-      const context = await browser.newContext({ ...options, viewport: sizes[0], storageState });
-      await context.addInitScript(witness);
-      const page = await context.newPage();
-      const foreign = [], said = [];
-      page.on('request', request => { if (!request.url().startsWith(world.base)) foreign.push(request.url()); });
-      page.on('console', message => { if (message.type() === 'error' && !/status of 4\d\d/.test(message.text())) said.push(message.text()); });
-      page.on('pageerror', error => said.push(error.message));
-      for (const address of addresses) {
-        await page.setViewportSize(sizes[0]);
-        const answer = await page.goto(world.base + address);
-        assert.equal(answer.status(), status, address);
-        for (const size of sizes) {
-          await page.setViewportSize(size);
-          const where = `${address} at ${size.width} ${options.colorScheme ?? ''}`;
-          assert.deepEqual(await page.evaluate(flaws), [], where);
-          if (isChromium) await clean(page, where);
-        }
-      }
-      assert.deepEqual([foreign, said], [[], []]);
-      await context.close();
-    }
-  }
-}
-
-/** Runs in a page before anything of its own: notes what the policy refused and what moved while it was loaded. */
-function witness() {
-  globalThis.seen = [];
-  addEventListener('securitypolicyviolation', event => globalThis.seen.push(`refused: ${event.violatedDirective} ${event.blockedURI}`));
-  if (!PerformanceObserver.supportedEntryTypes.includes('layout-shift')) return;
-  // What moves because the window was made narrower counts as asked for; a word that the script says anew, or the line
-  // that it shows, moves less than this.
-  const moved = list => {
-    const entries = list.getEntries().filter(entry => !entry.hadRecentInput && entry.value > 0.02);
-    globalThis.seen.push(...entries.map(entry => `moved by ${entry.value}`));
-  };
-  new PerformanceObserver(moved).observe({ type: 'layout-shift', buffered: true });
-}
-
-/** Runs in a page: what the witness noted, a page wider than its window, and what sticks out of its box. */
-function flaws() {
-  const wide = document.documentElement.scrollWidth - innerWidth;
-  const sticksOut = one => {
-    const { display, overflowX } = getComputedStyle(one);
-    return display !== 'inline' && overflowX === 'visible' && one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 1;
-  };
-  const out = [...document.querySelectorAll('main :not(svg, svg *, .spoken, input)')].filter(sticksOut);
-  return [
-    ...globalThis.seen.splice(0),
-    ...(wide > 0 ? [`${wide} px too wide`] : []),
-    ...out.map(one => `${one.tagName} ${one.className} holds ${one.scrollWidth} in ${one.clientWidth} px`),
-  ];
-}
-
-function blockers(all, state) {
-  const cookies = state.cookies.map(({ name, value }) => ['--cookie', `${name}=${value}`]).flat();
-  const seen = Object.values(all).filter(Boolean);
-  const runs = [
-    [...cookies, ...seen.flatMap(one => one.member ?? [])],
-    ['--any-status', ...seen.flatMap(one => one.guest ?? [])],
-  ];
-  for (const args of runs) {
-    const run = spawnSync(process.execPath, [path.join(here, 'adblock/check.mjs'), '--base', world.base, '--settle', '200', ...args], { encoding: 'utf8' });
-    assert.equal(run.status, 0, run.stdout + run.stderr);
-  }
 }
 
 async function forms(state) {
@@ -418,13 +362,6 @@ async function team(state) {
   await page.waitForURL(/\/projects$/);
   await context.close();
   await page.context().close();
-}
-
-/** Nothing on a page is hard to reach, see or hit. */
-async function clean(page, when) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => globalThis.axe.run({ rules: { 'target-size': { enabled: true } } }));
-  assert.deepEqual(violations.map(one => `${one.id}: ${one.nodes.map(node => node.target).join(', ')}`), [], when);
 }
 
 async function keyboard(state) {
