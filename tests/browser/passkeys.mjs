@@ -1,5 +1,6 @@
 // Passkeys in Chromium, with an authenticator of its own that is always at hand: made, used, refused, removed.
 import { strict as assert } from 'node:assert';
+import { go } from './browsers.mjs';
 
 const EMAIL = 'keys@example.org';
 
@@ -8,7 +9,7 @@ export async function passkeys({ browser, world, clean }) {
   const page = await context.newPage();
   const device = await authenticator(context, page);
   await page.goto(world.account(EMAIL).sign_in_url);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await go(page.getByRole('button', { name: 'Sign in' }));
   await page.waitForURL(/\/projects\//);
 
   await make(page, world, 'Laptop', clean);
@@ -19,7 +20,7 @@ export async function passkeys({ browser, world, clean }) {
   await page.getByText('Rename or remove').click();
   await clean(page, 'a passkey can be renamed');
   await page.getByLabel('Another name').fill('The laptop on my desk');
-  await page.getByRole('button', { name: 'Rename' }).click();
+  await go(page.getByRole('button', { name: 'Rename' }));
   await page.getByRole('row', { name: /The laptop on my desk/ }).waitFor();
   await make(page, world, 'Once more', clean);
   await page.getByRole('alert').getByText('This device has a passkey of yours already.').waitFor();
@@ -58,7 +59,7 @@ async function authenticator(context, page) {
 async function make(page, world, name, clean) {
   await page.goto(`${world.base}/account/passkeys`);
   await page.getByLabel('Name', { exact: true }).fill(name);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await go(page.getByRole('button', { name: 'Go on' }));
   await page.getByRole('heading', { name: 'Make the passkey' }).waitFor();
   await clean(page, 'a passkey is about to be made');
   await page.getByRole('button', { name: 'Make it' }).click();
@@ -66,7 +67,7 @@ async function make(page, world, name, clean) {
 
 async function signOut(page) {
   await page.locator('.menu.end > summary').click();
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await go(page.getByRole('button', { name: 'Sign out' }));
   await page.waitForURL(/\/sign-in$/);
 }
 
@@ -96,7 +97,7 @@ async function refusals(page, world, device, clean) {
 
   await page.goto(`${world.base}/account/passkeys`);
   await page.getByText('Rename or remove').click();
-  await page.getByRole('button', { name: 'Remove' }).click();
+  await go(page.getByRole('button', { name: 'Remove' }));
   await page.waitForURL(/\/account\/passkeys$/);
   assert.equal(await page.getByText('Rename or remove').count(), 0);
   await signOut(page);
@@ -112,7 +113,7 @@ async function withoutScript(browser, world) {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto(world.account('plain@example.org').sign_in_url);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await go(page.getByRole('button', { name: 'Sign in' }));
   await page.goto(`${world.base}/account/passkeys`);
   await page.getByText('Adding one takes a script').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Go on' }).isVisible(), false);

@@ -1,7 +1,7 @@
 // Takes the README's pictures from a demonstration. After `./run` has installed what it needs: `node pictures.mjs`.
 import fs from 'node:fs';
 import path from 'node:path';
-import { chromium } from 'playwright-core';
+import { go, launch } from './browsers.mjs';
 import { root, start } from './world.mjs';
 
 const PICTURES = [['checks.png', 'light'], ['check.png', 'dark']];
@@ -10,15 +10,14 @@ const folder = path.join(root, 'static/pictures');
 
 fs.mkdirSync(folder, { recursive: true });
 const world = await start({ demo: true });
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+const browser = await launch('chromium');
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
   await page.goto(world.owner.sign_in_url);
-  await page.click('main button');
+  await go(page.locator('main button'));
   for (const [file, colorScheme] of PICTURES) {
     await page.emulateMedia({ colorScheme });
-    if (file === 'check.png') await page.getByRole('link', { name: NAME }).first().click();
-    await page.waitForLoadState();
+    if (file === 'check.png') await go(page.getByRole('link', { name: NAME }).first());
     await page.screenshot({ path: path.join(folder, file) });
     console.log(`wrote static/pictures/${file}`);
   }
