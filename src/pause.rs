@@ -1,6 +1,6 @@
 //! Pausing and resuming a check by hand.
 
-use crate::alerts;
+use crate::alerts::{self, Flipped};
 use crate::checks::{self, Change, Check, Rules, State};
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ async fn turn(
     if !checks::store::turn(tx, &check, &state).await? {
         return Err(Error::internal("a locked row changed"));
     }
-    alerts::flipped(tx, &check, &change, None, now).await?;
+    alerts::flipped(tx, &[Flipped { check: &check, change: &change, ping_n: None }], now).await?;
     check.state = state;
     Ok((check, Turned::Now))
 }

@@ -7,6 +7,7 @@
 //! will probably be refused is looked at by [`asker`] first, which costs no write.
 
 mod asker;
+mod odds;
 mod refusals;
 mod too_fast;
 
@@ -26,6 +27,7 @@ use crate::pings::{self, Outcome, Ping};
 use crate::sweep::witness::{self, Stamped};
 use crate::time::Clock;
 use asker::Asker;
+use odds::Odds;
 use refusals::Refusals;
 use too_fast::TooFast;
 
@@ -61,6 +63,7 @@ struct Shared {
     clock: Clock,
     refusals: Refusals,
     too_fast: TooFast,
+    odds: Odds,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
@@ -82,11 +85,25 @@ struct Committer {
 pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) -> (Recorder, Worker) {
     let (queue, jobs) = mpsc::channel(QUEUE);
     let jobs = tokio::sync::Mutex::new(jobs);
-    let shared = Shared { clock, refusals: Refusals::default(), too_fast: TooFast::default() };
+    let shared =
+        Shared { clock, refusals: Refusals::default(), too_fast: TooFast::default(), odds: Odds::default() };
     let shared = Arc::new(shared);
     let (asking, asker) = Asker::new(queue.clone(), db.clone(), Arc::clone(&shared));
     let committer = Committer { jobs, db, plans, metrics, shared: Arc::clone(&shared) };
     (Recorder { queue, asking, shared }, Worker { asker, committer })
+}
+
+impl Shared {
+    /// Whether a look at the ping's check will probably do; if it does not, nothing but the look is lost.
+    fn expects_refusal(&self, ping: &Ping) -> bool {
+        self.odds.are_for_refusal() || self.too_fast.expects(ping.check, ping.received_at)
+    }
+
+    /// Keeps in mind how a ping was answered.
+    fn note(&self, ping: &Ping, outcome: &Outcome) {
+        self.odds.note(matches!(outcome, Outcome::TooFast { .. } | Outcome::Unknown));
+        self.too_fast.note_outcome(ping, outcome);
+    }
 }
 
 impl Recorder {
@@ -97,8 +114,7 @@ impl Recorder {
     pub async fn record(&self, ping: Ping) -> std::result::Result<Outcome, Unavailable> {
         let received_at = ping.received_at;
         let (answer, answered) = oneshot::channel();
-        let way =
-            if self.shared.too_fast.expects(ping.check, received_at) { &self.asking } else { &self.queue };
+        let way = if self.shared.expects_refusal(&ping) { &self.asking } else { &self.queue };
         if way.try_send(Job::Ping(Box::new(ping), answer)).is_err() {
             self.shared.refusals.add(received_at, self.shared.clock.now());
             return Err(Unavailable);
@@ -202,7 +218,7 @@ impl Committer {
         };
         for (ping, (answer, outcome)) in pings.iter().zip(answers.into_iter().zip(outcomes)) {
             if let Ok(outcome) = &outcome {
-                self.shared.too_fast.note_outcome(ping, outcome);
+                self.shared.note(ping, outcome);
             }
             drop(answer.send(outcome));
         }

@@ -7,6 +7,7 @@
 
 pub mod attempts;
 pub mod deliver;
+pub mod flips;
 pub mod letters;
 pub mod links;
 pub mod log;
@@ -17,11 +18,13 @@ pub mod setup;
 pub mod store;
 pub mod words;
 
+pub use flips::{Flipped, flipped, is_told};
+
 use uuid::Uuid;
 
 use crate::checks::json::{Access, CheckJson, Urls};
-use crate::checks::{self, Change, Check, Reason, Status, StoredFlip};
-use crate::db::{ReadTx, WriteTx, text_enum};
+use crate::checks::{self, Check, Reason, Status, StoredFlip};
+use crate::db::{ReadTx, text_enum};
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
 
@@ -181,36 +184,6 @@ impl Message {
     }
 }
 
-/// Whether a change of status is worth a message (DESIGN 4).
-pub fn is_told(old: Status, new: Status) -> bool {
-    matches!(
-        (old, new),
-        (Status::New | Status::Up | Status::Paused, Status::Down) | (Status::Down, Status::Up)
-    )
-}
-
-/// Writes a flip of `check` and, where the change is worth telling, a delivery for each of its channels. The
-/// check's row was written by the same transaction, which keeps the flips of one check in order.
-///
-/// # Errors
-/// The database's.
-pub async fn flipped(
-    tx: &mut WriteTx,
-    check: &Check,
-    change: &Change,
-    ping_n: Option<i64>,
-    now: Time,
-) -> Result<()> {
-    let flip_id = checks::store::create_flip(tx, check.id, change, ping_n).await?;
-    if !is_told(change.old, change.new) {
-        return Ok(());
-    }
-    for channel_id in store::list_told_channels(tx, check.id, change.new).await? {
-        store::create_delivery(tx, flip_id, channel_id, check, change.new, now).await?;
-    }
-    Ok(())
-}
-
 /// Gathers what the message of a delivery may tell.
 ///
 /// # Errors
@@ -223,8 +196,8 @@ pub async fn message(
 ) -> Result<Option<Message>> {
     let Some(check) = checks::store::find_by_id(tx, delivery.check_id).await? else { return Ok(None) };
     let Some(channel) = store::find_channel(tx, delivery.channel_id).await? else { return Ok(None) };
-    let Some(flip) = checks::store::find_flip(tx, delivery.flip_id).await? else { return Ok(None) };
-    let before = checks::store::find_flip_before(tx, check.id, flip.id).await?;
+    let Some(flip) = checks::flips::store::find(tx, delivery.flip_id).await? else { return Ok(None) };
+    let before = checks::flips::store::find_before(tx, check.id, flip.id).await?;
     let project = crate::accounts::store::find_project(tx, check.project_id).await?;
     let previous =
         store::find_delivery_before(tx, delivery.check_id, delivery.channel_id, delivery.id).await?;

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::{Channel, DeliveryState, NewChannel};
-use crate::checks::{Check, Status, unique_key};
+use crate::checks::{Status, unique_key};
 use crate::db::{ReadTx, WriteTx, statements};
 use crate::error::{Error, Result};
 use crate::time::{Span, Time};
@@ -71,18 +71,6 @@ statements! {
     LIST_ASSIGNED_TO_CHECK =
         "SELECT check_channels.check_id AS check_id, channels.uuid AS channel_uuid FROM check_channels \
          JOIN channels ON channels.id = check_channels.channel_id WHERE check_channels.check_id = $1";
-    LIST_TOLD_DOWN =
-        "SELECT channels.id AS id FROM check_channels JOIN channels ON channels.id = check_channels.channel_id \
-         WHERE check_channels.check_id = $1 AND channels.on_down AND channels.verified_at IS NOT NULL \
-         AND channels.disabled_at IS NULL ORDER BY channels.id";
-    LIST_TOLD_UP =
-        "SELECT channels.id AS id FROM check_channels JOIN channels ON channels.id = check_channels.channel_id \
-         WHERE check_channels.check_id = $1 AND channels.on_up AND channels.verified_at IS NOT NULL \
-         AND channels.disabled_at IS NULL ORDER BY channels.id";
-    /// One delivery for each flip and channel. Zero rows: it is there.
-    CREATE_DELIVERY =
-        "INSERT INTO deliveries (uuid, flip_id, channel_id, check_id, account_id, tells, due_at, created_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT (flip_id, channel_id) DO NOTHING";
     /// Deliveries that may be claimed: due, not leased, and no older one of their check and channel is in their
     /// way, so that a DOWN never arrives after its UP.
     LIST_CLAIMABLE = concat!(
@@ -333,27 +321,6 @@ pub async fn list_assigned(tx: &mut ReadTx, project_id: i64) -> Result<Vec<Assig
 
 pub async fn list_assigned_to_check(tx: &mut ReadTx, check_id: i64) -> Result<Vec<Assigned>> {
     Ok(tx.query(LIST_ASSIGNED_TO_CHECK).bind(check_id).all().await?)
-}
-
-/// Ids of the channels that hear of a check when its status becomes `new`: assigned, verified, on, and with
-/// something to say then.
-pub async fn list_told_channels(tx: &mut ReadTx, check_id: i64, new: Status) -> Result<Vec<i64>> {
-    let statement = if new == Status::Down { LIST_TOLD_DOWN } else { LIST_TOLD_UP };
-    let rows = tx.query(statement).bind(check_id).all::<Id>().await?;
-    Ok(rows.into_iter().map(|row| row.id).collect())
-}
-
-pub async fn create_delivery(
-    tx: &mut WriteTx,
-    flip_id: i64,
-    channel_id: i64,
-    check: &Check,
-    tells: Status,
-    now: Time,
-) -> Result<()> {
-    let change = tx.change(CREATE_DELIVERY).bind(crate::id::uuid()).bind(flip_id).bind(channel_id);
-    change.bind(check.id).bind(check.account_id).bind(tells).bind(now).count().await?;
-    Ok(())
 }
 
 pub async fn list_claimable(tx: &mut ReadTx, now: Time, limit: i64) -> Result<Vec<Claimed>> {

@@ -5,6 +5,7 @@
 //! and looks again. A flip is written by `alerts::flipped`, in the same transaction as the state.
 
 pub mod deadline;
+pub mod flips;
 pub mod group;
 pub mod history;
 pub mod holdings;
@@ -19,6 +20,7 @@ pub mod unique_key;
 
 pub use crate::schedule::Kind;
 pub use deadline::{Gap, Rules};
+pub use flips::StoredFlip;
 pub use state::{Change, Reason, Signal, State, Status};
 pub use unique_key::UniqueKey;
 
@@ -113,25 +115,6 @@ pub struct NewCheck<'a> {
     pub floor: Span,
     pub settings: &'a Settings,
     pub now: Time,
-}
-
-/// A flip as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
-pub struct StoredFlip {
-    pub id: i64,
-    pub check_id: i64,
-    pub flipped_at: Time,
-    pub old_status: Status,
-    pub new_status: Status,
-    pub reason: Reason,
-    /// Number of the ping that caused it.
-    pub ping_n: Option<i64>,
-    pub exit_status: Option<i64>,
-    pub expected_at: Option<Time>,
-    pub started_at: Option<Time>,
-    pub last_success_at: Option<Time>,
-    /// How long Flatline could not take pings in the time in question.
-    pub blind_ms: Span,
 }
 
 /// What a check is looked up by; `None` does not matter.

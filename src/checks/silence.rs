@@ -21,6 +21,15 @@ pub enum Verdict {
     Unseen { state: State, slot_at: Time, gap: Gap },
 }
 
+impl Verdict {
+    /// What becomes of the check.
+    pub fn state(&self) -> &State {
+        match self {
+            Self::Later(state) | Self::Flip(state, _) | Self::Unseen { state, .. } => state,
+        }
+    }
+}
+
 /// Decides what silence means at `now`; `gaps` are those of ours that may touch the window, in any order.
 pub fn judge(state: &State, rules: &Rules, gaps: &[Gap], now: Time) -> Verdict {
     let mut state = state.clone();

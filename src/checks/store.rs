@@ -1,9 +1,9 @@
-//! SQL of the tables `checks`, `runs` and `flips`.
+//! SQL of the tables `checks` and `runs`.
 
 use uuid::Uuid;
 
-use super::state::{Change as Flip, Floor, State};
-use super::{Check, Likeness, NewCheck, Settings, StoredFlip, UniqueKey};
+use super::state::{Floor, State};
+use super::{Check, Likeness, NewCheck, Settings, UniqueKey};
 use crate::accounts::Project;
 use crate::db::{Change, ReadTx, WriteTx, statements};
 use crate::error::Result;
@@ -20,30 +20,58 @@ macro_rules! columns {
     };
 }
 
-pub(super) use columns;
-
-/// A flip's columns but its id.
-macro_rules! flip_columns {
-    () => {
-        "check_id, flipped_at, old_status, new_status, reason, ping_n, exit_status, expected_at, started_at, \
-         last_success_at, blind_ms"
-    };
-}
-
-/// Parameters 4 to 23 of every write of the state; 1 to 3 name the row and what was seen of it.
+/// Values 4 to 22 of every write of the state, each a parameter or a column of rows; 1 to 3 name the row and what was
+/// seen of it.
 macro_rules! state_set {
-    () => {
-        "seq = seq + 1, status = $4, told_status = $5, n_pings = $6, open_runs = $7, last_ping_at = $8, \
-         last_success_at = $9, last_start_at = $10, last_start_rid = $11, last_duration_ms = $12, \
-         last_log_at = $13, last_ignored_at = $14, starts_since_at = $15, starts = $16, flips_since_at = $17, \
-         flips = $18, flapping_until_at = $19, unseen_at = $20, expected_at = $21, deadline_at = $22"
+    ($value:literal) => {
+        concat!(
+            "seq = seq + 1, status = ",
+            $value,
+            "4, told_status = ",
+            $value,
+            "5, n_pings = ",
+            $value,
+            "6, open_runs = ",
+            $value,
+            "7, last_ping_at = ",
+            $value,
+            "8, last_success_at = ",
+            $value,
+            "9, last_start_at = ",
+            $value,
+            "10, last_start_rid = ",
+            $value,
+            "11, last_duration_ms = ",
+            $value,
+            "12, last_log_at = ",
+            $value,
+            "13, last_ignored_at = ",
+            $value,
+            "14, starts_since_at = ",
+            $value,
+            "15, starts = ",
+            $value,
+            "16, flips_since_at = ",
+            $value,
+            "17, flips = ",
+            $value,
+            "18, flapping_until_at = ",
+            $value,
+            "19, unseen_at = ",
+            $value,
+            "20, expected_at = ",
+            $value,
+            "21, deadline_at = ",
+            $value,
+            "22"
+        )
     };
 }
 
 /// The guard of every write of the state: the row is still what the decision was made from.
 macro_rules! seen {
-    () => {
-        " WHERE id = $1 AND rev = $2 AND seq = $3"
+    ($value:literal) => {
+        concat!(" WHERE id = ", $value, "1 AND rev = ", $value, "2 AND seq = ", $value, "3")
     };
 }
 
@@ -61,6 +89,8 @@ macro_rules! floor {
              ELSE TRUE END)"
     };
 }
+
+pub(super) use {columns, seen, state_set};
 
 statements! {
     /// Adds a check. The account row, where it was counted, is locked by the same transaction.
@@ -101,12 +131,12 @@ statements! {
          failure_kw = $19 WHERE id = $1";
     /// Floor and status transition: writes what a ping made of the check. Zero rows: the check was pinged,
     /// edited or swept since it was read, or the ping comes too soon; read again and decide again.
-    RECORD = concat!("UPDATE checks SET ", state_set!(), seen!(), floor!());
+    RECORD = concat!("UPDATE checks SET ", state_set!("$"), seen!("$"), floor!());
     /// The same where the check must be looked at earlier than its index entry says.
-    RECORD_AND_ARM = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $26", seen!(), floor!());
+    RECORD_AND_ARM = concat!("UPDATE checks SET ", state_set!("$"), ", wake_at = $26", seen!("$"), floor!());
     /// Status transition by anything but a ping (sweep, pause, resume, plan). Zero rows: a ping or an edit
     /// came in between and wins.
-    TURN = concat!("UPDATE checks SET ", state_set!(), ", wake_at = $23, fault = NULL", seen!(), " AND status = $24");
+    TURN = concat!("UPDATE checks SET ", state_set!("$"), ", wake_at = $23, fault = NULL", seen!("$"), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
     SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
@@ -163,17 +193,6 @@ statements! {
     EXPIRE_RUN = "DELETE FROM runs WHERE check_id = $1 AND rid = $2 AND started_at = $3";
     /// Keeps the counter with the rows; the run was redeemed by the same transaction.
     FORGET_RUN = "UPDATE checks SET open_runs = open_runs - 1, seq = seq + 1 WHERE id = $1";
-    CREATE_FLIP = concat!(
-        "INSERT INTO flips (", flip_columns!(), ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id");
-    FIND_FLIP = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE id = $1");
-    LIST_FLIPS = concat!("SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 ORDER BY id DESC LIMIT $2");
-    /// Flips of a check from an instant until before another, newest first.
-    LIST_FLIPS_BETWEEN = concat!(
-        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND flipped_at >= $2 AND flipped_at < $3 \
-         ORDER BY id DESC");
-    /// The flip before one, for how long its status had lasted.
-    FIND_FLIP_BEFORE = concat!(
-        "SELECT id, ", flip_columns!(), " FROM flips WHERE check_id = $1 AND id < $2 ORDER BY id DESC LIMIT 1");
 }
 
 /// An open run.
@@ -454,47 +473,4 @@ pub async fn expire_run(tx: &mut WriteTx, run: &Run) -> Result<bool> {
         tx.change(FORGET_RUN).bind(run.check_id).count().await?;
     }
     Ok(expired)
-}
-
-/// Writes a flip and returns its id. Called by `alerts::flipped` alone, which adds the deliveries.
-pub async fn create_flip(tx: &mut WriteTx, check_id: i64, flip: &Flip, ping_n: Option<i64>) -> Result<i64> {
-    let row = tx
-        .change(CREATE_FLIP)
-        .bind(check_id)
-        .bind(flip.at)
-        .bind(flip.old)
-        .bind(flip.new)
-        .bind(flip.reason)
-        .bind(ping_n)
-        .bind(flip.exit_status.map(i64::from))
-        .bind(flip.expected_at)
-        .bind(flip.started_at)
-        .bind(flip.last_success_at)
-        .bind(flip.blind)
-        .maybe::<Id>()
-        .await?;
-    row.map(|row| row.id).ok_or_else(|| crate::error::Error::internal("an insert returned no row"))
-}
-
-pub async fn find_flip(tx: &mut ReadTx, id: i64) -> Result<Option<StoredFlip>> {
-    Ok(tx.query(FIND_FLIP).bind(id).maybe().await?)
-}
-
-/// Flips of a check from an instant until before another, newest first.
-pub async fn list_flips_between(
-    tx: &mut ReadTx,
-    check_id: i64,
-    from: Time,
-    to: Time,
-) -> Result<Vec<StoredFlip>> {
-    Ok(tx.query(LIST_FLIPS_BETWEEN).bind(check_id).bind(from).bind(to).all().await?)
-}
-
-pub async fn find_flip_before(tx: &mut ReadTx, check_id: i64, id: i64) -> Result<Option<StoredFlip>> {
-    Ok(tx.query(FIND_FLIP_BEFORE).bind(check_id).bind(id).maybe().await?)
-}
-
-/// The newest flips of a check, newest first.
-pub async fn list_flips(tx: &mut ReadTx, check_id: i64, limit: i64) -> Result<Vec<StoredFlip>> {
-    Ok(tx.query(LIST_FLIPS).bind(check_id).bind(limit).all().await?)
 }

@@ -22,7 +22,7 @@ pub use foreign::{Foreign, ForeignError, ForeignRow};
 pub use inspect::{count_statements, create_schema, pretend_newer};
 pub use news::{Changed, News, Watch};
 pub use open::{OpenError, Url};
-pub use rows::Value;
+pub use rows::{Nothing, Value};
 pub use scope::WRITE_ATTEMPTS;
 pub(crate) use scope::{read, write};
 pub(crate) use statement::statements;

@@ -18,7 +18,7 @@ use super::{Conn, FromSql, ReadTx, Statement, WriteTx};
 use crate::time::{Span, Time};
 
 /// Rows that SQLite is given at once; a multiple of them has no more to gain.
-const SQLITE_SIZES: [usize; 3] = [8, 32, SQLITE_LARGEST];
+const SQLITE_SIZES: [usize; 4] = [1, 8, 32, SQLITE_LARGEST];
 const SQLITE_LARGEST: usize = 128;
 
 /// One value of a row; what is absent is NULL.
@@ -115,6 +115,10 @@ impl WriteTx {
         run(&mut self.tx.0, statement, rows, LOCKING).await
     }
 }
+
+/// What a statement returns that returns no rows.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+pub struct Nothing {}
 
 #[derive(sqlx::FromRow)]
 struct Id {

@@ -5,6 +5,7 @@ use super::{OldCheck, store};
 use crate::accounts::projects::{self, KEYS_MAX};
 use crate::accounts::{self, Project, origins};
 use crate::alerts::{self, NewChannel};
+use crate::checks::flips::NewFlip;
 use crate::checks::{self, Check, Created, State};
 use crate::config::Plans;
 use crate::db::WriteTx;
@@ -113,7 +114,8 @@ pub async fn check(
         checks::store::open_run(tx, made.id, old.state.last_start_rid, started.min(now)).await?;
     }
     for flip in &old.flips {
-        checks::store::create_flip(tx, made.id, flip, None).await?;
+        let flip = NewFlip { check_id: made.id, change: flip, ping_n: None };
+        checks::flips::store::create(tx, &[flip]).await?;
     }
     for channel in alerts::store::list_channels(tx, project.id).await? {
         if old.channels.contains(&channel.uuid) {

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::accounts;
-use crate::alerts;
+use crate::alerts::{self, Flipped};
 use crate::checks::group::{Refusable, store::list_refusable};
 use crate::checks::log::{self, Entry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
@@ -91,18 +91,21 @@ impl Ping {
     }
 }
 
-/// Refuses what a look at the checks shows to be a repeat under its floor; `None` for a ping that has to be decided
-/// by [`record`].
+/// Refuses what a look at the checks shows to be a repeat under its floor, or of no check at all; `None` for a ping that
+/// has to be decided by [`record`].
 ///
 /// # Errors
 /// The database's.
 pub async fn refuse(tx: &mut ReadTx, group: &[Ping]) -> Result<Vec<Option<Outcome>>> {
-    let uuids: HashSet<Uuid> = group.iter().filter(|ping| ping.is_plain()).map(|ping| ping.check).collect();
+    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
     let uuids: Vec<Uuid> = uuids.into_iter().collect();
     let found = list_refusable(tx, &uuids).await?;
     let found: HashMap<Uuid, Refusable> = found.into_iter().map(|check| (check.uuid, check)).collect();
     let refuse = |ping: &Ping| {
-        let check = found.get(&ping.check).filter(|_| ping.is_plain())?;
+        let Some(check) = found.get(&ping.check) else { return Some(Outcome::Unknown) };
+        if !ping.is_plain() || !check.is_refusable {
+            return None;
+        }
         let retry_at = state::free_at(check.last_ping_at, check.floor_ms, ping.received_at)?;
         Some(too_fast(ping.signal, check.floor_ms, retry_at, ping))
     };
@@ -196,7 +199,8 @@ async fn follow(tx: &mut WriteTx, plans: &Plans, check: &Check, ping: &Ping, tak
         }
     }
     if let Some(change) = &taken.flip {
-        alerts::flipped(tx, check, change, taken.logged.then_some(n), ping.received_at).await?;
+        let flipped = Flipped { check, change, ping_n: taken.logged.then_some(n) };
+        alerts::flipped(tx, &[flipped], ping.received_at).await?;
     }
     Ok(())
 }

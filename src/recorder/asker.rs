@@ -1,7 +1,7 @@
 //! The short way of pings that will probably be refused: one look at the rows of many, nothing that writes.
 //!
-//! What the look shows to be a repeat under its floor is refused; everything else goes to the queue of those that are
-//! decided by a guarded write, and so does all of it if the look fails. It never accepts a ping.
+//! What the look shows to be a repeat under its floor, or of no check at all, is refused; everything else goes to the
+//! queue of those that are decided by a guarded write, and so does all of it if the look fails. It never accepts a ping.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Asker {
             for ((ping, answer), refused) in pings.into_iter().zip(answers).zip(refused) {
                 match refused {
                     Some(outcome) => {
-                        self.shared.too_fast.note_outcome(&ping, &outcome);
+                        self.shared.note(&ping, &outcome);
                         // A caller that gave up waiting needs no answer.
                         drop(answer.send(Ok(outcome)));
                     }

@@ -53,8 +53,7 @@ impl TooFast {
         young.insert(check, Refused { pings, signal, last_at: now, min_interval });
     }
 
-    /// Whether a ping of the check was refused within the last floor: then a look at the row will probably do, and if
-    /// it does not, nothing but the look is lost.
+    /// Whether a ping of the check was refused within the last floor, as the next one probably will be.
     pub(super) fn expects(&self, check: Uuid, now: Time) -> bool {
         self.of(check).is_some_and(|refused| now < refused.last_at + refused.min_interval)
     }

@@ -9,15 +9,16 @@ pub mod store;
 pub mod unseen;
 pub mod witness;
 
-use crate::alerts;
+use crate::alerts::{self, Flipped};
 use crate::checks::silence::{Verdict, judge};
-use crate::checks::{self, Check, Gap, Reason, Rules, deadline};
+use crate::checks::{self, Check, Reason, Rules, State, deadline};
 use crate::db::{ReadTx, WriteTx};
 use crate::error::Result;
 use crate::time::{Span, Time};
+use store::NewUnseen;
 
 /// Checks judged in one transaction.
-pub const BATCH: i64 = 200;
+pub const BATCH: i64 = 256;
 /// A check whose schedule cannot be evaluated is looked at again after this.
 const SET_ASIDE: Span = Span::hours(1);
 
@@ -52,43 +53,39 @@ pub async fn sweep(tx: &mut WriteTx, due: &[Check], now: Time) -> Result<Swept> 
         None => Vec::new(),
     };
     let mut swept = Swept::default();
+    let mut verdicts = Vec::with_capacity(due.len());
     for (check, rules) in &due {
         if rules.schedule.is_none() {
             let why = check.settings.schedule().err().unwrap_or_default();
             checks::store::set_aside(tx, check, now + SET_ASIDE, &why).await?;
             swept.set_aside.push((check.id, why));
         } else {
-            sweep_one(tx, check, rules, &gaps, now, &mut swept).await?;
+            verdicts.push((*check, judge(&check.state, rules, &gaps, now)));
         }
     }
+    write(tx, &verdicts, now, &mut swept).await?;
     Ok(swept)
 }
 
-async fn sweep_one(
-    tx: &mut WriteTx,
-    check: &Check,
-    rules: &Rules,
-    gaps: &[Gap],
-    now: Time,
-    swept: &mut Swept,
-) -> Result<()> {
-    match judge(&check.state, rules, gaps, now) {
-        Verdict::Later(state) => {
-            checks::store::turn(tx, check, &state).await?;
-        }
-        Verdict::Flip(state, change) => {
-            if checks::store::turn(tx, check, &state).await? {
-                alerts::flipped(tx, check, &change, None, now).await?;
-                swept.flips.push(change.reason);
-            }
-        }
-        Verdict::Unseen { state, slot_at, gap } => {
-            if checks::store::turn(tx, check, &state).await? {
-                store::create_unseen(tx, check, slot_at, gap, now).await?;
-                swept.unseen += 1;
+/// Writes the verdicts, each under its own guard, and what follows from those that were written.
+async fn write(tx: &mut WriteTx, verdicts: &[(&Check, Verdict)], now: Time, swept: &mut Swept) -> Result<()> {
+    let turns: Vec<(&Check, &State)> =
+        verdicts.iter().map(|(check, verdict)| (*check, verdict.state())).collect();
+    let turned = checks::group::store::turn_all(tx, &turns).await?;
+    let (mut flips, mut unseen) = (Vec::new(), Vec::new());
+    for (check, verdict) in verdicts.iter().filter(|(check, _)| turned.contains(&check.id)) {
+        match verdict {
+            Verdict::Later(_) => {}
+            Verdict::Flip(_, change) => flips.push(Flipped { check, change, ping_n: None }),
+            Verdict::Unseen { slot_at, gap, .. } => {
+                unseen.push(NewUnseen { check, slot_at: *slot_at, gap: *gap });
             }
         }
     }
+    alerts::flipped(tx, &flips, now).await?;
+    store::create_unseen(tx, &unseen, now).await?;
+    swept.flips.extend(flips.iter().map(|flip| flip.change.reason));
+    swept.unseen += unseen.len();
     Ok(())
 }
 

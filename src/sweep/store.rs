@@ -1,7 +1,7 @@
 //! SQL of the tables `witness`, `gaps` and `unseen`.
 
 use crate::checks::{Check, Gap};
-use crate::db::{ReadTx, WriteTx, statements};
+use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 use crate::time::Time;
 
@@ -22,7 +22,8 @@ statements! {
     PRUNE_GAPS = "DELETE FROM gaps WHERE ended_at < $1";
     CREATE_UNSEEN =
         "INSERT INTO unseen (account_id, check_id, slot_at, gap_started_at, gap_ended_at, marked_at) \
-         VALUES ($1, $2, $3, $4, $5, $6)";
+         SELECT column1, column2, column3, column4, column5, column6 \
+         FROM {rows BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT} AS new WHERE column1 IS NOT NULL";
     /// When an account was last told of slots in gaps that end after an instant.
     FIND_LAST_TOLD = "SELECT MAX(told_at) AS told_at FROM unseen WHERE account_id = $1 AND gap_ended_at >= $2";
     /// The gaps of which accounts were not told yet.
@@ -45,6 +46,14 @@ statements! {
          ORDER BY unseen.slot_at, unseen.id";
     LIST_UNSEEN_OF_CHECK =
         "SELECT slot_at, gap_started_at, gap_ended_at FROM unseen WHERE check_id = $1 AND slot_at >= $2 ORDER BY slot_at";
+}
+
+/// A slot of a check that cannot be judged, about to be stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NewUnseen<'a> {
+    pub check: &'a Check,
+    pub slot_at: Time,
+    pub gap: Gap,
 }
 
 /// Slots of one account that it was not told about.
@@ -130,15 +139,14 @@ pub async fn prune_gaps(tx: &mut WriteTx, before: Time) -> Result<u64> {
     Ok(tx.change(PRUNE_GAPS).bind(before).count().await?)
 }
 
-pub async fn create_unseen(
-    tx: &mut WriteTx,
-    check: &Check,
-    slot_at: Time,
-    gap: Gap,
-    now: Time,
-) -> Result<()> {
-    let change = tx.change(CREATE_UNSEEN).bind(check.account_id).bind(check.id).bind(slot_at);
-    change.bind(gap.started_at).bind(gap.ended_at).bind(now).count().await?;
+pub async fn create_unseen(tx: &mut WriteTx, unseen: &[NewUnseen<'_>], now: Time) -> Result<()> {
+    let row = |new: &NewUnseen<'_>| {
+        let NewUnseen { check, slot_at, gap } = *new;
+        let (from, to) = (gap.started_at, gap.ended_at);
+        [check.account_id.into(), check.id.into(), slot_at.into(), from.into(), to.into(), now.into()]
+    };
+    let rows: Vec<[Value; 6]> = unseen.iter().map(row).collect();
+    tx.change_rows::<Nothing, _>(CREATE_UNSEEN, &rows).await?;
     Ok(())
 }
 

@@ -149,9 +149,13 @@ on_both! {
             ping.rid = None;
             ping.check = if place % 2 == 0 { checks[0].uuid } else { Uuid::from_u128(place as u128) };
         }
+        let mut tx = world.app.db.begin_read().await.unwrap();
+        let looks = pings::refuse(&mut tx, &group).await.unwrap();
+        drop(tx);
         let outcomes = record(&world, &group).await;
-        for (place, outcome) in outcomes.iter().enumerate() {
+        for (place, (outcome, look)) in outcomes.iter().zip(looks).enumerate() {
             assert_eq!(*outcome == Outcome::Unknown, place % 2 == 1, "{place}: {outcome:?}");
+            assert_eq!(look, (place % 2 == 1).then_some(Outcome::Unknown), "{place}");
         }
         let numbers: Vec<i64> = left(&world, &checks[0]).await.1.iter().map(|entry| entry.n).collect();
         assert_eq!(numbers, [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);

@@ -5,13 +5,14 @@
 
 use std::cell::RefCell;
 
-use flatline::checks::{self, Check, Signal};
+use flatline::checks::{self, Check, Reason, Signal};
 use flatline::pings::{Outcome, Ping};
 use flatline::recorder::{QUEUE, Unavailable};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::task::{unconstrained, yield_now};
+use uuid::Uuid;
 
 use crate::ops::{metrics, sample};
 use crate::races::rows;
@@ -91,6 +92,24 @@ on_one_thread! {
         let place = answered.iter().position(|id| *id == quiet.id);
         // Its group and, on PostgreSQL, those that were committed beside it.
         assert!(place.is_some_and(|place| place < 600 + IN_HAND), "answered as number {place:?} of 3000");
+    }
+
+    async fn while_most_pings_are_refused_a_look_refuses_the_next_ones(engine: Engine) {
+        let world = World::new(engine, "free").await;
+        let (loud, quiet) = (pinged(&world, "loud").await, pinged(&world, "quiet").await);
+        let record = |ping: Ping| world.app.recorder.record(ping);
+        for _ in 0..500 {
+            assert!(matches!(record(again(&loud)).await, Ok(Outcome::TooFast { .. })));
+        }
+        let groups = async || sample(&metrics(&world).await, "flatline_group_size_count");
+        let before = groups().await;
+        assert!(matches!(record(again(&quiet)).await, Ok(Outcome::TooFast { .. })));
+        let unknown = Ping { check: Uuid::from_u128(7), ..again(&quiet) };
+        assert_eq!(record(unknown).await, Ok(Outcome::Unknown));
+        assert_eq!(groups().await, before, "nothing was written");
+        let failed = Ping { signal: Signal::Fail, ..again(&quiet) };
+        let outcome = Outcome::Recorded { signal: Signal::Fail, flip: Some(Reason::Fail) };
+        assert_eq!(record(failed).await, Ok(outcome), "what a look cannot decide is written");
     }
 
     async fn a_full_queue_is_answered_503_and_what_waits_is_recorded_all_the_same(engine: Engine) {

@@ -27,8 +27,5 @@ pub async fn moved(tx: &mut WriteTx, check: &Check, now: Time) -> Result<()> {
         alerts::store::assign(tx, check.id, channel.id).await?;
     }
     let Some(flip_id) = open.filter(|_| check.state.told_status == Status::Down) else { return Ok(()) };
-    for channel_id in alerts::store::list_told_channels(tx, check.id, Status::Down).await? {
-        alerts::store::create_delivery(tx, flip_id, channel_id, check, Status::Down, now).await?;
-    }
-    Ok(())
+    alerts::flips::tell(tx, &[(flip_id, check)], Status::Down, now).await
 }

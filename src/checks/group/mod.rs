@@ -1,8 +1,9 @@
-//! What a group of pings reads and writes of its checks, all at once: the price of one statement for many pings.
+//! What a group of pings, or a run of the sweep, reads and writes of its checks, all at once: the price of one statement
+//! for many.
 //!
 //! Most pings only repeat what is known, and those need little of a check's wide row: [`Repeatable`] is that little.
 //! Nothing here decides more than the statements for a single ping in `checks::store` do: each row of a group is
-//! written under its own guard, and what could not be written is decided again alone. `pings` is the one that asks.
+//! written under its own guard, and what could not be written is decided again alone. `pings` and `sweep` are those who ask.
 
 pub mod store;
 
@@ -13,12 +14,14 @@ use super::{Check, Kind, Settings};
 use crate::db::Value;
 use crate::time::{Span, Time};
 
-/// A check of which a success can only be a repeat, as far as a refusal needs it.
+/// A check as far as a refusal needs it.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Refusable {
     pub uuid: Uuid,
     pub floor_ms: Span,
     pub last_ping_at: Option<Time>,
+    /// Whether the next success by HTTP can only be a repeat under a floor; if not, only the guarded write knows.
+    pub is_refusable: bool,
 }
 
 /// A check as far as a success needs it that only repeats what is known.

@@ -1,13 +1,13 @@
-//! SQL of the table `checks`, for a group of pings.
+//! SQL of the table `checks`, for many of them at once.
 
 use std::collections::HashSet;
 
 use uuid::Uuid;
 
 use super::{Refusable, Repeat, Repeatable};
-use crate::checks::Check;
-use crate::checks::store::columns;
-use crate::db::{ReadTx, Value, WriteTx, statements};
+use crate::checks::store::{TURN, columns, seen, state_set};
+use crate::checks::{Check, State};
+use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
 /// Of which checks a success by HTTP, however sent and whatever it holds, can only be a repeat.
@@ -29,11 +29,11 @@ statements! {
     FIND_CHECKS = concat!(
         "SELECT ", columns!(), " FROM checks WHERE uuid IN (SELECT column1 FROM {rows UUID} AS asked) \
          AND deleted_at IS NULL");
-    /// Checks of which a success can be refused after no more than a read. It never makes an acceptance: what is not in it
-    /// is decided by the guarded write.
+    /// Which checks there are, and of which a success can be refused after no more than this look. It never makes an
+    /// acceptance: the rest is decided by the guarded write.
     LIST_REFUSABLE = concat!(
-        "SELECT uuid, floor_ms, last_ping_at FROM checks WHERE uuid IN (SELECT column1 FROM {rows UUID} AS asked) \
-         AND ", repeats_only!(), " AND floor_ms > 0 AND deleted_at IS NULL");
+        "SELECT uuid, floor_ms, last_ping_at, (", repeats_only!(), " AND floor_ms > 0) AS is_refusable FROM checks \
+         WHERE uuid IN (SELECT column1 FROM {rows UUID} AS asked) AND deleted_at IS NULL");
     /// Floor, for the repeats of many checks at once: what a single ping's write does and judges where a ping only repeats
     /// what is known. A row that is not returned was pinged, edited or swept since it was read, or the first of its pings
     /// comes too soon.
@@ -52,6 +52,15 @@ statements! {
          last_duration_ms = $8, expected_at = $9, deadline_at = $10 \
          WHERE id = $1 AND rev = $2 AND seq = $3 AND status = $4 AND (floor_ms = 0 OR last_ping_at IS NULL \
          OR last_ping_at + floor_ms <= $11 OR last_ping_at > $11 + 60000)";
+    /// Status transition by anything but a ping, for many checks at once: what `TURN` does to one. A row that is not returned
+    /// was pinged or edited since it was read.
+    TURN_ALL = concat!(
+        "UPDATE checks SET ", state_set!("new.column"), ", wake_at = new.column23, fault = NULL \
+         FROM {rows BIGINT, BIGINT, BIGINT, TEXT, TEXT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, UUID, BIGINT, BIGINT, \
+         BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, TEXT} AS new",
+        seen!("new.column"), " AND status = new.column24 RETURNING id");
+    /// Checks to be locked by id, as everybody locks them.
+    LOCK_ALL = "SELECT id FROM checks WHERE id IN (SELECT column1 FROM {rows BIGINT} AS asked)";
 }
 
 /// Locks the checks with these uuids, by id, and gives as much as repeats need of those that exist.
@@ -64,7 +73,7 @@ pub async fn list(tx: &mut ReadTx, uuids: &[Uuid]) -> Result<Vec<Check>> {
     Ok(tx.query_rows(FIND_CHECKS, &rows_of(uuids)).await?)
 }
 
-/// Those of the checks with these uuids of which a success can only be a repeat under a floor.
+/// Those of the checks with these uuids that exist.
 pub async fn list_refusable(tx: &mut ReadTx, uuids: &[Uuid]) -> Result<Vec<Refusable>> {
     Ok(tx.query_rows(LIST_REFUSABLE, &rows_of(uuids)).await?)
 }
@@ -81,4 +90,45 @@ pub async fn record_repeats(tx: &mut WriteTx, repeats: Vec<Repeat>) -> Result<Ha
         rows.push(repeat.row);
     }
     Ok(tx.change_by_id(RECORD_REPEATS, RECORD_REPEAT, &rows).await?)
+}
+
+/// Writes what became of many checks, each another; gives the ids of those that could be written: see [`TURN_ALL`].
+pub async fn turn_all(tx: &mut WriteTx, turns: &[(&Check, &State)]) -> Result<HashSet<i64>> {
+    let ids: Vec<[Value; 1]> = turns.iter().map(|(check, _)| [check.id.into()]).collect();
+    tx.lock_rows::<Nothing, _>(LOCK_ALL, &ids).await?;
+    let rows: Vec<[Value; 24]> = turns.iter().map(|(check, next)| turn_row(check, next)).collect();
+    for (check, _) in turns {
+        tx.changes_check(check.project_id, check.uuid);
+    }
+    Ok(tx.change_by_id(TURN_ALL, TURN, &rows).await?)
+}
+
+/// The values of [`TURN_ALL`].
+fn turn_row(check: &Check, next: &State) -> [Value; 24] {
+    [
+        check.id.into(),
+        check.rev.into(),
+        check.state.seq.into(),
+        next.status.word().into(),
+        next.told_status.word().into(),
+        next.n_pings.into(),
+        next.open_runs.into(),
+        next.last_ping_at.into(),
+        next.last_success_at.into(),
+        next.last_start_at.into(),
+        next.last_start_rid.into(),
+        next.last_duration_ms.into(),
+        next.last_log_at.into(),
+        next.last_ignored_at.into(),
+        next.starts_since_at.into(),
+        next.starts.into(),
+        next.flips_since_at.into(),
+        next.flips.into(),
+        next.flapping_until_at.into(),
+        next.unseen_at.into(),
+        next.expected_at.into(),
+        next.deadline_at.into(),
+        next.wake_at.into(),
+        check.state.status.word().into(),
+    ]
 }

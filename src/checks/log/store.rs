@@ -1,7 +1,7 @@
 //! SQL of the tables `pings` and `bodies`.
 
 use super::Entry;
-use crate::db::{ReadTx, Value, WriteTx, statements};
+use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
 macro_rules! columns {
@@ -43,10 +43,6 @@ statements! {
 struct Body {
     body: Vec<u8>,
 }
-
-/// What a statement returns that returns no rows.
-#[derive(sqlx::FromRow)]
-struct Nothing {}
 
 #[derive(sqlx::FromRow)]
 struct Sum {

@@ -73,7 +73,7 @@ pub async fn list(
     let found: Result<Option<Vec<StoredFlip>>, ApiFailure> = db::read!(app.db, |tx| {
         let (_, check) = caller.open_check(tx, Need::Read, &check).await?;
         let Some((from, to)) = span(query.as_deref().unwrap_or_default(), now) else { return Ok(None) };
-        Ok(Some(checks::store::list_flips_between(tx, check.id, from, to).await?))
+        Ok(Some(checks::flips::store::list_between(tx, check.id, from, to).await?))
     });
     match found? {
         Some(flips) => {

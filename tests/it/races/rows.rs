@@ -87,7 +87,7 @@ pub async fn row(db: &Db, check: &str) -> Check {
 pub async fn flips(db: &Db, check: &str) -> Vec<StoredFlip> {
     let id = row(db, check).await.id;
     let mut tx = db.begin_read().await.unwrap();
-    let mut flips = checks::store::list_flips(&mut tx, id, 100_000).await.unwrap();
+    let mut flips = checks::flips::store::list(&mut tx, id, 100_000).await.unwrap();
     flips.reverse();
     flips
 }

@@ -211,5 +211,5 @@ fn ping(entry: &Entry, head: Option<Vec<u8>>, wall: &Wall) -> Row {
 /// # Errors
 /// The database's.
 pub async fn flips(tx: &mut ReadTx, check: &Check) -> Result<Vec<StoredFlip>> {
-    checks::store::list_flips(tx, check.id, FLIPS).await
+    checks::flips::store::list(tx, check.id, FLIPS).await
 }
