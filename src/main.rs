@@ -9,6 +9,10 @@ use flatline::config::Settings;
 use flatline::serve;
 use tracing_subscriber::EnvFilter;
 
+/// A group of pings is made of very many small pieces, which threads hand to each other and all free at once.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     let settings = match Settings::from_env() {

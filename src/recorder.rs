@@ -8,9 +8,11 @@
 
 mod asker;
 mod odds;
+mod recording;
 mod refusals;
 mod too_fast;
 
+pub use recording::Recording;
 pub use too_fast::Refused;
 
 use std::sync::Arc;

@@ -49,6 +49,8 @@ pub enum ServeError {
     Setting(String),
     #[error("the database could not be prepared: {0}")]
     Prepare(#[from] crate::error::Error),
+    #[error("the recorder could not be started: {0}")]
+    Threads(std::io::Error),
     #[error("the jobs could not be started: {0}")]
     Jobs(#[from] tokio_cron_scheduler::JobSchedulerError),
 }
@@ -114,7 +116,7 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     let listener = listen(settings.listen).await?;
     warn_about(&settings);
     let (app, worker) = build(db, settings, Clock::System).await?;
-    let recording = tokio::spawn(worker.run());
+    let mut recording = worker.start().map_err(ServeError::Threads)?;
     tell_claim(&app).await?;
     // Before the first sweep, so that it knows for how long nobody was there to take pings.
     note(app.stamp().await);
@@ -151,10 +153,11 @@ pub async fn serve(settings: Settings) -> Result<(), ServeError> {
     }
     note(app.stamp().await);
     app.recorder.close().await;
-    if tokio::time::timeout(DRAIN, recording).await.is_err() {
+    if !recording.ends_within(DRAIN).await {
         tracing::error!("the recorder did not finish in time");
     }
     app.db.close().await;
+    drop(recording);
     Ok(())
 }
 

@@ -6,7 +6,8 @@
 //! PostgreSQL one array a column.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use futures_util::TryStreamExt;
 use sqlx::postgres::PgArguments;
@@ -14,7 +15,7 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments, AssertSqlSafe, Either, Executor, SqlSafeStr, SqlStr, Sqlite, Transaction};
 use uuid::Uuid;
 
-use super::{Conn, FromSql, ReadTx, Statement, WriteTx};
+use super::{Conn, FromSql, ReadTx, Statement, WriteTx, inspect};
 use crate::time::{Span, Time};
 
 /// Rows that SQLite is given at once; a multiple of them has no more to gain.
@@ -139,30 +140,50 @@ impl<'a> Text<'a> {
         Some(Self { before, types: types.split(", ").collect(), after })
     }
 
-    fn for_sqlite(&self, size: usize) -> SqlStr {
+    fn for_sqlite(&self, size: usize) -> String {
         // Parameters without numbers: the driver looks numbered ones up one after the other, at each execution.
         let row = format!("({}?)", "?,".repeat(self.types.len() - 1));
         let rows = format!("{row},").repeat(size - 1);
         let Self { before, after, .. } = self;
-        AssertSqlSafe(format!("{before}(VALUES {rows}{row}){after}")).into_sql_str()
+        format!("{before}(VALUES {rows}{row}){after}")
     }
 
-    fn for_postgres(&self, locking: &str) -> SqlStr {
+    fn for_postgres(&self, locking: &str) -> String {
         let numbered = || (1..).zip(&self.types);
         let arrays: Vec<String> = numbered().map(|(n, type_)| format!("CAST(${n} AS {type_}[])")).collect();
         let names: Vec<String> = numbered().map(|(n, _)| format!("column{n}")).collect();
         let rows = format!("(SELECT * FROM UNNEST({}) AS given ({}))", arrays.join(", "), names.join(", "));
         let Self { before, after, .. } = self;
-        AssertSqlSafe(format!("{before}{rows}{after}{locking}")).into_sql_str()
+        format!("{before}{rows}{after}{locking}")
     }
+}
+
+/// Texts that were made, by what they were made from and for; as many as there are statements and sizes of them.
+type Made = HashMap<(&'static str, &'static str, usize), Arc<str>>;
+
+/// The text for so many rows, made once: that takes longer than to run it.
+fn made(
+    statement: &'static Statement,
+    ending: &'static str,
+    size: usize,
+    make: impl FnOnce() -> String,
+) -> SqlStr {
+    static MADE: LazyLock<RwLock<Made>> = LazyLock::new(RwLock::default);
+    let key = (statement.text, ending, size);
+    let known = MADE.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let text = known.unwrap_or_else(|| {
+        let mut all = MADE.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(key).or_insert_with(|| make().into()))
+    });
+    AssertSqlSafe(text).into_sql_str()
 }
 
 /// The text of a statement as SQLite, or PostgreSQL, prepares it.
 pub(super) fn text_of(statement: &Statement, is_sqlite: bool) -> SqlStr {
     match Text::of(statement.text) {
         None => statement.text.into_sql_str(),
-        Some(text) if is_sqlite => text.for_sqlite(SQLITE_SIZES[0]),
-        Some(text) => text.for_postgres(""),
+        Some(text) if is_sqlite => AssertSqlSafe(text.for_sqlite(SQLITE_SIZES[0])).into_sql_str(),
+        Some(text) => AssertSqlSafe(text.for_postgres("")).into_sql_str(),
     }
 }
 
@@ -170,24 +191,30 @@ async fn run<R: FromSql, const N: usize>(
     conn: &mut Conn,
     statement: &'static Statement,
     rows: &[[Value; N]],
-    locking: &str,
+    locking: &'static str,
 ) -> sqlx::Result<Vec<R>> {
     let text = Text::of(statement.text).filter(|text| text.types.len() == N);
     let text = text.expect("who calls a statement knows its rows");
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    inspect::note_statement();
     match conn {
-        _ if rows.is_empty() => Ok(Vec::new()),
         Conn::Sqlite(tx) => {
             let mut found = Vec::new();
             for some in rows.chunks(SQLITE_LARGEST) {
                 let arguments = sqlite_arguments(some.iter().flatten(), some.len() * N);
-                let query = sqlx::query_as_with(text.for_sqlite(size_for(some)), arguments);
+                let size = size_for(some);
+                let sql = made(statement, "", size, || text.for_sqlite(size));
+                let query = sqlx::query_as_with(sql, arguments);
                 found.extend(query.fetch_all(&mut **tx).await?);
             }
             Ok(found)
         }
         Conn::Postgres(tx) => {
             let arguments = postgres_arguments(&text, rows);
-            sqlx::query_as_with(text.for_postgres(locking), arguments).fetch_all(&mut **tx).await
+            let sql = made(statement, locking, 0, || text.for_postgres(locking));
+            sqlx::query_as_with(sql, arguments).fetch_all(&mut **tx).await
         }
     }
 }
@@ -201,11 +228,15 @@ async fn run_each<const N: usize>(
 ) -> sqlx::Result<HashSet<i64>> {
     let (text, places) = unnumbered(statement.text);
     let mut changed = HashSet::with_capacity(rows.len());
+    if !rows.is_empty() {
+        inspect::note_statement();
+    }
     for some in rows.chunks(SQLITE_LARGEST) {
         let values = some.iter().flat_map(|row| places.iter().map(move |&place| &row[place]));
         let arguments = sqlite_arguments(values, some.len() * places.len());
-        let query = sqlx::query_with(AssertSqlSafe(text.repeat(size_for(some))).into_sql_str(), arguments);
-        let mut counts = (&mut **tx).fetch_many(query);
+        let size = size_for(some);
+        let sql = made(statement, "", size, || text.repeat(size));
+        let mut counts = (&mut **tx).fetch_many(sqlx::query_with(sql, arguments));
         let mut ids = some.iter().map(|row| &row[0]);
         while let Some(count) = counts.try_next().await? {
             if let (Either::Left(count), Some(Value::Long(Some(id)))) = (count, ids.next())
