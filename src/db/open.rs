@@ -159,6 +159,8 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
     migrated(SQLITE.run(&writer).await, engine)?;
+    // A list of a thousand checks fits in: the engine and whoever takes its rows would wake each other for each row.
+    let options = options.row_buffer_size(4096);
     let reader = SqlitePoolOptions::new()
         .max_connections(SQLITE_READERS)
         .acquire_timeout(PATIENCE)

@@ -21,6 +21,9 @@ pub fn turns_text(c: char) -> bool {
 
 /// A name as one line of at most `max_chars` characters, its text direction kept to itself.
 pub fn one_line(text: &str, max_chars: usize) -> String {
+    if is_plain_line(text) && text.len() <= max_chars {
+        return text.to_owned();
+    }
     let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let kept: String = spaced.chars().filter(|c| !turns_text(*c)).collect();
     let line = kept.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -29,6 +32,11 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
         None => line,
     };
     isolated(cut)
+}
+
+/// Whether nothing needs to be done about it, as with most names: pages look at a thousand of them.
+fn is_plain_line(text: &str) -> bool {
+    text.split(' ').all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
 /// Names in scripts that run from right to left are fenced, so that the sentence around them stays in order.
@@ -123,6 +131,8 @@ mod tests {
         assert_eq!(one_line("גיבוי", 100), "\u{2068}גיבוי\u{2069}");
         assert_eq!(one_line("<b>&\"'", 100), "<b>&\"'");
         assert_eq!(one_line("abcdef", 4), "abc…");
+        assert_eq!(one_line("two words", 9), "two words");
+        assert_eq!(one_line(" two  words ", 9), "two words");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{Gap, Status, StoredFlip};
 use crate::time::{Span, Time};
 
 /// What one day was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Day {
     /// Before the first ping.
     Quiet,
@@ -38,6 +38,26 @@ pub struct Downtime {
     pub judged: Span,
 }
 
+/// A flip as far as days and downtime look at it.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Turn {
+    pub check_id: i64,
+    pub flipped_at: Time,
+    pub old_status: Status,
+    pub new_status: Status,
+}
+
+impl Turn {
+    fn of(flip: &StoredFlip) -> Self {
+        Self {
+            check_id: flip.check_id,
+            flipped_at: flip.flipped_at,
+            old_status: flip.old_status,
+            new_status: flip.new_status,
+        }
+    }
+}
+
 /// A stretch of one status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stretch {
@@ -48,15 +68,15 @@ struct Stretch {
     begins: bool,
 }
 
-/// The stretches from `from` to `now`. `flips` are those since `from`, oldest first; `status` is today's.
-fn stretches(from: Time, now: Time, flips: &[StoredFlip], status: Status) -> Vec<Stretch> {
-    let first = flips.first().map_or(status, |flip| flip.old_status);
+/// The stretches from `from` to `now`. `turns` are those since `from`, oldest first; `status` is today's.
+fn stretches(from: Time, now: Time, turns: &[Turn], status: Status) -> Vec<Stretch> {
+    let first = turns.first().map_or(status, |turn| turn.old_status);
     let mut out = vec![Stretch { from, to: now, status: first, begins: false }];
-    for flip in flips {
+    for turn in turns {
         if let Some(last) = out.last_mut() {
-            last.to = flip.flipped_at;
+            last.to = turn.flipped_at;
         }
-        out.push(Stretch { from: flip.flipped_at, to: now, status: flip.new_status, begins: true });
+        out.push(Stretch { from: turn.flipped_at, to: now, status: turn.new_status, begins: true });
     }
     out
 }
@@ -64,14 +84,14 @@ fn stretches(from: Time, now: Time, flips: &[StoredFlip], status: Status) -> Vec
 /// One mark for each day; `begins` holds the first instant of each and the end of the last.
 pub fn days(
     begins: &[Time],
-    flips: &[StoredFlip],
+    turns: &[Turn],
     missed: Missed<'_>,
     status: Status,
     is_late: bool,
     now: Time,
 ) -> Vec<Day> {
     let Some(first) = begins.first() else { return Vec::new() };
-    let stretches = stretches(*first, now, flips, status);
+    let stretches = stretches(*first, now, turns, status);
     let mut days: Vec<Day> = begins.windows(2).map(|day| mark(day[0], day[1], &stretches, missed)).collect();
     if is_late && let Some(today) = days.last_mut().filter(|today| **today != Day::Bad) {
         *today = Day::Late;
@@ -131,7 +151,8 @@ pub fn downtime(
 ) -> Downtime {
     let mut sum = Downtime::default();
     let first = flips.first().map_or(from, |flip| flip.flipped_at.min(from));
-    for one in stretches(first, now, flips, status) {
+    let turns: Vec<Turn> = flips.iter().map(Turn::of).collect();
+    for one in stretches(first, now, &turns, status) {
         let (start, end) = (one.from.max(from), one.to.min(to));
         if end <= start || !matches!(one.status, Status::Up | Status::Down) {
             continue;
@@ -189,16 +210,20 @@ mod tests {
         }
     }
 
+    fn turn(hours: i64, old_status: Status, new_status: Status) -> Turn {
+        Turn::of(&flip(hours, old_status, new_status))
+    }
+
     #[test]
     fn a_day_is_as_bad_as_its_worst_hour() {
         let begins: Vec<Time> = (0..=6).map(|day| at(day * 24)).collect();
-        let flips = [
-            flip(30, Status::New, Status::Up),
-            flip(50, Status::Up, Status::Down),
-            flip(73, Status::Down, Status::Up),
-            flip(96, Status::Up, Status::Paused),
+        let turns = [
+            turn(30, Status::New, Status::Up),
+            turn(50, Status::Up, Status::Down),
+            turn(73, Status::Down, Status::Up),
+            turn(96, Status::Up, Status::Paused),
         ];
-        let marks = days(&begins, &flips, slots(&[at(80)]), Status::Paused, false, at(144));
+        let marks = days(&begins, &turns, slots(&[at(80)]), Status::Paused, false, at(144));
         assert_eq!(marks, [Day::Quiet, Day::Good, Day::Bad, Day::Bad, Day::Paused, Day::Paused]);
         let late = days(&begins[..3], &[], Missed::default(), Status::Up, true, at(40));
         assert_eq!(late, [Day::Good, Day::Late]);

@@ -1,5 +1,6 @@
 //! SQL that reads `flips`, `pings` and `bodies` for pages.
 
+use super::Turn;
 use crate::checks::StoredFlip;
 use crate::checks::log::Entry;
 use crate::db::{ReadTx, statements};
@@ -46,10 +47,11 @@ statements! {
         "SELECT COUNT(*) AS checks, CAST(COALESCE(SUM(rev + seq), 0) AS BIGINT) AS moves FROM checks \
          WHERE project_id = $1 AND deleted_at IS NULL";
     /// Flips of a project's checks since an instant, per check in their order.
-    LIST_PROJECT_FLIPS = concat!(
-        "SELECT ", flip_columns!(), " FROM flips JOIN checks ON checks.id = flips.check_id \
+    LIST_TURNS =
+        "SELECT flips.check_id AS check_id, flips.flipped_at AS flipped_at, flips.old_status AS old_status, \
+         flips.new_status AS new_status FROM flips JOIN checks ON checks.id = flips.check_id \
          WHERE checks.project_id = $1 AND checks.deleted_at IS NULL AND flips.flipped_at >= $2 \
-         ORDER BY flips.check_id, flips.id");
+         ORDER BY flips.check_id, flips.id";
     /// The last flip of each check of a project that is down or paused, however long ago.
     LIST_STANDING_FLIPS = concat!(
         "SELECT ", flip_columns!(), " FROM flips JOIN checks ON checks.id = flips.check_id \
@@ -69,9 +71,9 @@ pub async fn version(tx: &mut ReadTx, project_id: i64) -> Result<String> {
     Ok(version.map(|Version { checks, moves }| format!("{checks}-{moves}")).unwrap_or_default())
 }
 
-/// Flips since `since`; oldest first within each check.
-pub async fn list_flips(tx: &mut ReadTx, project_id: i64, since: Time) -> Result<Vec<StoredFlip>> {
-    Ok(tx.query(LIST_PROJECT_FLIPS).bind(project_id).bind(since).all().await?)
+/// Flips of a project's checks since `since`: check by check, oldest first within each.
+pub async fn list_turns(tx: &mut ReadTx, project_id: i64, since: Time) -> Result<Vec<Turn>> {
+    Ok(tx.query(LIST_TURNS).bind(project_id).bind(since).all().await?)
 }
 
 /// Since when, and why, each check that is down or paused is so.

@@ -47,7 +47,8 @@ impl UniqueKey {
 
 impl fmt::Display for UniqueKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&lower::encode_string(&self.0))
+        let mut digits = [0; 2 * BYTES];
+        f.write_str(lower::encode_str(&self.0, &mut digits)?)
     }
 }
 

@@ -92,7 +92,7 @@ struct Frame {
 fn render(seen: Seen, frame: Frame, view: &View, part: &Part) -> Response {
     let Seen { past, version, clock } = seen;
     let Frame { project_name, events, back, sharing } = frame;
-    let mut rows = row::rows(past, &clock);
+    let mut rows = row::rows(&past, &clock);
     rows.sort_by(|one, other| (one.shown, &one.sort_name).cmp(&(other.shown, &other.sort_name)));
     let again = rows.iter().filter_map(Row::changes_at).filter(|at| *at > clock.now).min();
     let headline = headline(&rows);

@@ -1,6 +1,7 @@
 //! Thirty days of a check as a row of bars: height is trouble. One path for each kind of day, dashed by the sheet.
 
 use std::fmt;
+use std::sync::Arc;
 
 use askama::filters::HtmlSafe;
 
@@ -10,9 +11,9 @@ use crate::checks::history::Day;
 const STEP: usize = 6;
 const BAR: usize = 4;
 
-/// The row, written as SVG with its summary.
+/// The row, written as SVG with its summary; a clone shares it.
 #[derive(Clone, Debug)]
-pub struct Bars(pub Vec<Day>);
+pub struct Bars(Arc<str>);
 
 const KINDS: [Day; 6] = [Day::Quiet, Day::Paused, Day::Good, Day::Late, Day::Unseen, Day::Bad];
 
@@ -38,63 +39,68 @@ const fn middle(day: Day) -> &'static str {
 }
 
 impl Bars {
-    fn path(&self, kind: Day) -> String {
-        let mut path = String::new();
-        let mut from = 0;
-        for run in self.0.chunk_by(|one, next| one == next) {
-            if run.first() == Some(&kind) {
-                let x = from * STEP;
-                if kind == Day::Unseen {
-                    for day in 0..run.len() {
-                        path.push_str(&format!("M{} 1v22", x + day * STEP + BAR / 2));
-                    }
-                } else {
-                    let length = run.len() * STEP - (STEP - BAR);
-                    path.push_str(&format!("M{x} {}h{length}", middle(kind)));
-                }
+    /// Draws days, the oldest first.
+    pub fn draw(days: &[Day]) -> Self {
+        let (number, width) = (days.len(), days.len() * STEP - (STEP - BAR));
+        let mut svg = format!(
+            "<svg class=\"bars\" width=\"{width}\" height=\"24\" viewBox=\"0 0 {width} 24\" preserveAspectRatio=\"none\" role=\"img\" \
+             aria-label=\"Last {number} days: {}\">",
+            summary(days)
+        );
+        for kind in KINDS {
+            let path = path(days, kind);
+            if !path.is_empty() {
+                svg.push_str(&format!("<path class=\"{}\" d=\"{path}\"/>", class(kind)));
             }
-            from += run.len();
         }
-        path
+        svg.push_str("</svg>");
+        Self(svg.into())
     }
+}
 
-    /// The same in words: `26 good, 3 with a failure`.
-    pub fn summary(&self) -> String {
-        let words = |kind| match kind {
-            Day::Quiet => "without a ping",
-            Day::Paused => "paused",
-            Day::Good => "good",
-            Day::Late => "late",
-            Day::Unseen => "not watched",
-            Day::Bad => "with a failure",
-        };
-        let count = |kind: Day| self.0.iter().filter(|day| **day == kind).count();
-        let kinds = [Day::Good, Day::Bad, Day::Late, Day::Unseen, Day::Paused, Day::Quiet];
-        let parts: Vec<String> = kinds
-            .into_iter()
-            .filter(|kind| count(*kind) > 0)
-            .map(|kind| format!("{} {}", count(kind), words(kind)))
-            .collect();
-        parts.join(", ")
+fn path(days: &[Day], kind: Day) -> String {
+    let mut path = String::new();
+    let mut from = 0;
+    for run in days.chunk_by(|one, next| one == next) {
+        if run.first() == Some(&kind) {
+            let x = from * STEP;
+            if kind == Day::Unseen {
+                for day in 0..run.len() {
+                    path.push_str(&format!("M{} 1v22", x + day * STEP + BAR / 2));
+                }
+            } else {
+                let length = run.len() * STEP - (STEP - BAR);
+                path.push_str(&format!("M{x} {}h{length}", middle(kind)));
+            }
+        }
+        from += run.len();
     }
+    path
+}
+
+/// The same in words: `26 good, 3 with a failure`.
+fn summary(days: &[Day]) -> String {
+    let words = |kind| match kind {
+        Day::Quiet => "without a ping",
+        Day::Paused => "paused",
+        Day::Good => "good",
+        Day::Late => "late",
+        Day::Unseen => "not watched",
+        Day::Bad => "with a failure",
+    };
+    let count = |kind: Day| days.iter().filter(|day| **day == kind).count();
+    let kinds = [Day::Good, Day::Bad, Day::Late, Day::Unseen, Day::Paused, Day::Quiet];
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .filter(|kind| count(*kind) > 0)
+        .map(|kind| format!("{} {}", count(kind), words(kind)))
+        .collect();
+    parts.join(", ")
 }
 
 impl fmt::Display for Bars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, width) = (self.0.len(), self.0.len() * STEP - (STEP - BAR));
-        let summary = self.summary();
-        write!(
-            f,
-            "<svg class=\"bars\" width=\"{width}\" height=\"24\" viewBox=\"0 0 {width} 24\" preserveAspectRatio=\"none\" role=\"img\" \
-             aria-label=\"Last {days} days: {summary}\">"
-        )?;
-        for kind in KINDS {
-            let path = self.path(kind);
-            if !path.is_empty() {
-                write!(f, "<path class=\"{}\" d=\"{path}\"/>", class(kind))?;
-            }
-        }
-        f.write_str("</svg>")
+        f.write_str(&self.0)
     }
 }
 
@@ -106,7 +112,7 @@ mod tests {
 
     #[test]
     fn equal_days_share_a_stroke_and_each_kind_has_one_path() {
-        let bars = Bars(vec![Day::Quiet, Day::Good, Day::Good, Day::Bad, Day::Unseen, Day::Good]);
+        let bars = Bars::draw(&[Day::Quiet, Day::Good, Day::Good, Day::Bad, Day::Unseen, Day::Good]);
         assert_eq!(
             bars.to_string(),
             "<svg class=\"bars\" width=\"34\" height=\"24\" viewBox=\"0 0 34 24\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Last 6 \

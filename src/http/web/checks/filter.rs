@@ -69,7 +69,7 @@ impl Filter {
 }
 
 /// `?a=b&c=d` of the pairs that have a value; `?` alone if none has.
-pub fn query(pairs: &[(&str, &str)]) -> String {
+fn query(pairs: &[(&str, &str)]) -> String {
     let given = pairs.iter().filter(|(_, value)| !value.is_empty());
     let text = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
     format!("?{text}")

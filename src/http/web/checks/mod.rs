@@ -85,7 +85,7 @@ pub async fn show(
         Ok::<_, WebFailure>((opened, past, version, wall))
     })?;
     let gap = row::last_gap(&past.unseen, &wall);
-    let mut rows = row::rows(past, &wall);
+    let mut rows = row::rows(&past, &wall);
     let (may_change, all) = (opened.membership.role.may_change(), rows.len());
     let headline = headline(&rows, &wall);
     let counts = Shown::ALL.map(|shown| Count { shown, number: number(&rows, shown) });

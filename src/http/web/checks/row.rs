@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::bars::Bars;
 use crate::alerts::words::clock::short;
 use crate::alerts::words::name_of;
-use crate::checks::history::{self, Missed, store as history_store};
+use crate::checks::history::{self, Day, Missed, Turn, store as history_store};
 use crate::checks::{self, Check, Gap, Kind, StoredFlip, UniqueKey};
 use crate::db::ReadTx;
 use crate::error::Result;
@@ -21,7 +21,7 @@ const DAYS: i64 = 30;
 /// All that a project's list shows, as it was read.
 pub struct Past {
     pub checks: Vec<Check>,
-    flips: Vec<StoredFlip>,
+    turns: Vec<Turn>,
     standing: Vec<StoredFlip>,
     pub unseen: Vec<ProjectUnseen>,
     gaps: Vec<Gap>,
@@ -81,7 +81,7 @@ pub async fn read(tx: &mut ReadTx, project_id: i64, wall: &Wall) -> Result<Past>
     let since = wall.day_begins(wall.day(wall.now) - DAYS + 1);
     Ok(Past {
         checks: checks::holdings::store::list_glances(tx, project_id).await?,
-        flips: history_store::list_flips(tx, project_id, since).await?,
+        turns: history_store::list_turns(tx, project_id, since).await?,
         standing: history_store::list_standing(tx, project_id).await?,
         unseen: sweep_store::list_unseen_of_project(tx, project_id, since).await?,
         gaps: sweep_store::list_gaps(tx, since).await?,
@@ -89,44 +89,66 @@ pub async fn read(tx: &mut ReadTx, project_id: i64, wall: &Wall) -> Result<Past>
 }
 
 /// The lines, in the order of the checks.
-pub fn rows(past: Past, wall: &Wall) -> Vec<Row> {
+pub fn rows(past: &Past, wall: &Wall) -> Vec<Row> {
     let today = wall.day(wall.now);
     let begins: Vec<Time> = (0..=DAYS).map(|day| wall.day_begins(today - DAYS + 1 + day)).collect();
     let blind = history::blind_days(&begins, &past.gaps, wall.now);
-    let flips = by_check(past.flips, |flip| flip.check_id);
-    let unseen = by_check(past.unseen, |slot| slot.check_id);
-    let standing: HashMap<i64, StoredFlip> =
-        past.standing.into_iter().map(|flip| (flip.check_id, flip)).collect();
-    let one = |check: Check| {
-        let flips = flips.get(&check.id).map(Vec::as_slice).unwrap_or_default();
-        let unseen = unseen.get(&check.id).map(Vec::as_slice).unwrap_or_default();
-        let slots: Vec<Time> = unseen.iter().map(|slot| slot.slot_at).collect();
+    let turns = past.turns.chunk_by(|one, next| one.check_id == next.check_id);
+    let turns: HashMap<i64, &[Turn]> = turns.map(|of_one| (of_one[0].check_id, of_one)).collect();
+    let mut unseen: HashMap<i64, Vec<Time>> = HashMap::new();
+    for slot in &past.unseen {
+        unseen.entry(slot.check_id).or_default().push(slot.slot_at);
+    }
+    let standing: HashMap<i64, &StoredFlip> =
+        past.standing.iter().map(|flip| (flip.check_id, flip)).collect();
+    let mut again = Again::default();
+    let lines = past.checks.iter().map(|check| {
+        let turns = turns.get(&check.id).copied().unwrap_or_default();
+        let slots = unseen.get(&check.id).map(Vec::as_slice).unwrap_or_default();
         let late = check.is_late(wall.now);
-        let missed = Missed { slots: &slots, days: &blind };
-        let days = history::days(&begins, flips, missed, check.state.status, late, wall.now);
-        row(check, Bars(days), &standing, wall)
-    };
-    past.checks.into_iter().map(one).collect()
+        let missed = Missed { slots, days: &blind };
+        let days = history::days(&begins, turns, missed, check.state.status, late, wall.now);
+        row(check, again.bars(days), again.schedule(check, wall), standing.get(&check.id).copied(), wall)
+    });
+    lines.collect()
 }
 
-fn row(check: Check, bars: Bars, standing: &HashMap<i64, StoredFlip>, wall: &Wall) -> Row {
-    let standing = standing.get(&check.id);
-    let shown = Shown::of(&check, wall);
+/// What many checks of a list have in common, made once.
+#[derive(Default)]
+struct Again<'a> {
+    bars: HashMap<Vec<Day>, Bars>,
+    schedules: HashMap<(Kind, Span, &'a str, &'a str), String>,
+}
+
+impl<'a> Again<'a> {
+    fn bars(&mut self, days: Vec<Day>) -> Bars {
+        self.bars.entry(days).or_insert_with_key(|days| Bars::draw(days)).clone()
+    }
+
+    fn schedule(&mut self, check: &'a Check, wall: &Wall) -> String {
+        let checks::Settings { kind, period_ms, schedule, zone, .. } = &check.settings;
+        let said = self.schedules.entry((*kind, *period_ms, schedule, zone));
+        said.or_insert_with(|| shown::schedule(check, wall)).clone()
+    }
+}
+
+fn row(check: &Check, bars: Bars, schedule: String, standing: Option<&StoredFlip>, wall: &Wall) -> Row {
+    let shown = Shown::of(check, wall);
     let (settings, state) = (&check.settings, &check.state);
-    let name = name_of(&check);
+    let name = name_of(check);
     let last_at = [state.last_ping_at, state.last_start_at].into_iter().flatten().max();
     Row {
         key: UniqueKey::of(check.uuid),
         sort_name: name.to_lowercase(),
         tags: settings.tags.split_whitespace().map(str::to_owned).collect(),
         shown,
-        since: shown::since(&check, shown, standing, wall),
-        reason: shown::reason(&check, shown, standing, wall),
-        schedule: shown::schedule(&check, wall),
+        since: shown::since(check, shown, standing, wall),
+        reason: shown::reason(check, shown, standing, wall),
+        schedule,
         grace: grace(settings),
         bars,
         last: last_at.map(|at| wall.stamp(at)),
-        last_kind: last_kind(&check, shown, standing),
+        last_kind: last_kind(check, shown, standing),
         last_at,
         next_at: state.expected_at,
         down_at: standing.filter(|_| shown == Shown::Down).map(|flip| flip.flipped_at),
@@ -149,14 +171,6 @@ fn grace(settings: &checks::Settings) -> String {
         (Kind::Simple | Kind::Cron | Kind::OnCalendar, false) => grace,
         (_, true) => format!("{grace}, resumes by hand"),
     }
-}
-
-fn by_check<T>(all: Vec<T>, check: impl Fn(&T) -> i64) -> HashMap<i64, Vec<T>> {
-    let mut grouped: HashMap<i64, Vec<T>> = HashMap::new();
-    for one in all {
-        grouped.entry(check(&one)).or_default().push(one);
-    }
-    grouped
 }
 
 /// The last span in which Flatline was not watching and a slot of these checks could not be seen.
