@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use flatline::checks::UniqueKey;
 use flatline::time::Clock;
 use tokio::sync::Notify;
 
@@ -253,10 +252,11 @@ impl Bench {
         drop(std::fs::remove_file(&copy));
         let mut backup = database.program(&["backup", &copy.display().to_string()]).spawn()?;
         let stop = Rc::new(Notify::new());
-        let (_, cookie) = dashboard::sign_in(&database).await?;
-        let check = UniqueKey::of(crate::seed::uuid(1).parse()?);
-        let request =
-            format!("GET /checks/{check} HTTP/1.1\r\nHost: flatline.example\r\nCookie: {cookie}\r\n\r\n");
+        let request = format!(
+            "GET /api/v3/checks/{} HTTP/1.1\r\nHost: flatline.example\r\nX-Api-Key: {}\r\n\r\n",
+            crate::seed::uuid(1),
+            database.api_keys[0]
+        );
         let polling = driver::poll(server.address, request, Duration::from_millis(500), Rc::clone(&stop));
         let (polled, busy) = tokio::join!(polling, async {
             let busy = self.load(&database, &[&server], self.open_checks(), 200).await;
