@@ -1,6 +1,7 @@
 //! Pausing and resuming a check by hand.
 
-use crate::alerts::{self, Flipped};
+use crate::alerts;
+use crate::checks::flips::NewFlip;
 use crate::checks::{self, Change, Check, Rules, State};
 use crate::db::WriteTx;
 use crate::error::{Error, Result};
@@ -44,7 +45,7 @@ async fn turn(
     if !checks::store::turn(tx, &check, &state).await? {
         return Err(Error::internal("a locked row changed"));
     }
-    alerts::flipped(tx, &[Flipped { check: &check, change: &change, ping_n: None }], now).await?;
+    alerts::flipped(tx, &[NewFlip { check: &check, change: &change, ping_n: None }], now).await?;
     check.state = state;
     Ok((check, Turned::Now))
 }

@@ -18,7 +18,7 @@ pub mod setup;
 pub mod store;
 pub mod words;
 
-pub use flips::{Flipped, flipped, is_told};
+pub use flips::{flipped, is_told};
 
 use uuid::Uuid;
 

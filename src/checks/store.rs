@@ -20,51 +20,20 @@ macro_rules! columns {
     };
 }
 
-/// Values 4 to 22 of every write of the state, each a parameter or a column of rows; 1 to 3 name the row and what was
-/// seen of it.
+/// Moves `seq` on and sets columns to the values with these numbers, each a parameter or a column of rows.
+macro_rules! set {
+    ($value:literal: $($column:ident $number:literal),+) => {
+        concat!("seq = seq + 1", $(", ", stringify!($column), " = ", $value, $number),+)
+    };
+}
+
+/// What every write of the state sets; values 1 to 3 name the row and what was seen of it.
 macro_rules! state_set {
     ($value:literal) => {
-        concat!(
-            "seq = seq + 1, status = ",
-            $value,
-            "4, told_status = ",
-            $value,
-            "5, n_pings = ",
-            $value,
-            "6, open_runs = ",
-            $value,
-            "7, last_ping_at = ",
-            $value,
-            "8, last_success_at = ",
-            $value,
-            "9, last_start_at = ",
-            $value,
-            "10, last_start_rid = ",
-            $value,
-            "11, last_duration_ms = ",
-            $value,
-            "12, last_log_at = ",
-            $value,
-            "13, last_ignored_at = ",
-            $value,
-            "14, starts_since_at = ",
-            $value,
-            "15, starts = ",
-            $value,
-            "16, flips_since_at = ",
-            $value,
-            "17, flips = ",
-            $value,
-            "18, flapping_until_at = ",
-            $value,
-            "19, unseen_at = ",
-            $value,
-            "20, expected_at = ",
-            $value,
-            "21, deadline_at = ",
-            $value,
-            "22"
-        )
+        set!($value: status 4, told_status 5, n_pings 6, open_runs 7, last_ping_at 8, last_success_at 9,
+            last_start_at 10, last_start_rid 11, last_duration_ms 12, last_log_at 13, last_ignored_at 14,
+            starts_since_at 15, starts 16, flips_since_at 17, flips 18, flapping_until_at 19, unseen_at 20,
+            expected_at 21, deadline_at 22)
     };
 }
 
@@ -90,7 +59,7 @@ macro_rules! floor {
     };
 }
 
-pub(super) use {columns, seen, state_set};
+pub(super) use {columns, seen, set, state_set};
 
 statements! {
     /// Adds a check. The account row, where it was counted, is locked by the same transaction.

@@ -114,7 +114,7 @@ pub async fn check(
         checks::store::open_run(tx, made.id, old.state.last_start_rid, started.min(now)).await?;
     }
     for flip in &old.flips {
-        let flip = NewFlip { check_id: made.id, change: flip, ping_n: None };
+        let flip = NewFlip { check: &made, change: flip, ping_n: None };
         checks::flips::store::create(tx, &[flip]).await?;
     }
     for channel in alerts::store::list_channels(tx, project.id).await? {

@@ -13,7 +13,8 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::accounts;
-use crate::alerts::{self, Flipped};
+use crate::alerts;
+use crate::checks::flips::NewFlip;
 use crate::checks::group::{Refusable, store::list_refusable};
 use crate::checks::log::{self, Entry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
@@ -199,7 +200,7 @@ async fn follow(tx: &mut WriteTx, plans: &Plans, check: &Check, ping: &Ping, tak
         }
     }
     if let Some(change) = &taken.flip {
-        let flipped = Flipped { check, change, ping_n: taken.logged.then_some(n) };
+        let flipped = NewFlip { check, change, ping_n: taken.logged.then_some(n) };
         alerts::flipped(tx, &[flipped], ping.received_at).await?;
     }
     Ok(())

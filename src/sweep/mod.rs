@@ -9,7 +9,8 @@ pub mod store;
 pub mod unseen;
 pub mod witness;
 
-use crate::alerts::{self, Flipped};
+use crate::alerts;
+use crate::checks::flips::NewFlip;
 use crate::checks::silence::{Verdict, judge};
 use crate::checks::{self, Check, Reason, Rules, State, deadline};
 use crate::db::{ReadTx, WriteTx};
@@ -76,7 +77,7 @@ async fn write(tx: &mut WriteTx, verdicts: &[(&Check, Verdict)], now: Time, swep
     for (check, verdict) in verdicts.iter().filter(|(check, _)| turned.contains(&check.id)) {
         match verdict {
             Verdict::Later(_) => {}
-            Verdict::Flip(_, change) => flips.push(Flipped { check, change, ping_n: None }),
+            Verdict::Flip(_, change) => flips.push(NewFlip { check, change, ping_n: None }),
             Verdict::Unseen { slot_at, gap, .. } => {
                 unseen.push(NewUnseen { check, slot_at: *slot_at, gap: *gap });
             }

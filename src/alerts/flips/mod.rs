@@ -7,7 +7,7 @@ pub mod store;
 use std::collections::HashMap;
 
 use crate::checks::flips::NewFlip;
-use crate::checks::{self, Change, Check, Status};
+use crate::checks::{self, Check, Status};
 use crate::db::WriteTx;
 use crate::error::Result;
 use crate::time::Time;
@@ -21,23 +21,13 @@ pub fn is_told(old: Status, new: Status) -> bool {
     )
 }
 
-/// A change of a check's status, about to be stored and told.
-#[derive(Clone, Copy, Debug)]
-pub struct Flipped<'a> {
-    pub check: &'a Check,
-    pub change: &'a Change,
-    /// Number of the ping that caused it.
-    pub ping_n: Option<i64>,
-}
-
 /// Writes the flips of different checks and, where a change is worth telling, a delivery for each of its check's channels.
 /// The checks' rows were written by the same transaction, which keeps the flips of one check in order.
 ///
 /// # Errors
 /// The database's.
-pub async fn flipped(tx: &mut WriteTx, flips: &[Flipped<'_>], now: Time) -> Result<()> {
-    let new: Vec<NewFlip<'_>> = flips.iter().map(|flip| flip.stored()).collect();
-    let written = checks::flips::store::create(tx, &new).await?;
+pub async fn flipped(tx: &mut WriteTx, flips: &[NewFlip<'_>], now: Time) -> Result<()> {
+    let written = checks::flips::store::create(tx, flips).await?;
     let ids: HashMap<i64, i64> = written.into_iter().map(|row| (row.check_id, row.id)).collect();
     for status in [Status::Down, Status::Up] {
         let told = flips.iter().filter(|flip| flip.change.new == status && is_told(flip.change.old, status));
@@ -61,10 +51,4 @@ pub async fn tell(tx: &mut WriteTx, flips: &[(i64, &Check)], status: Status, now
         Some(NewDelivery { flip_id, channel_id: row.channel_id, check, tells: status })
     });
     store::create_deliveries(tx, &new.collect::<Vec<_>>(), now).await
-}
-
-impl<'a> Flipped<'a> {
-    fn stored(self) -> NewFlip<'a> {
-        NewFlip { check_id: self.check.id, change: self.change, ping_n: self.ping_n }
-    }
 }

@@ -3,7 +3,7 @@
 
 pub mod store;
 
-use super::{Change, Reason, Status};
+use super::{Change, Check, Reason, Status};
 use crate::time::{Span, Time};
 
 /// A flip as it is stored.
@@ -28,7 +28,7 @@ pub struct StoredFlip {
 /// A flip about to be stored.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFlip<'a> {
-    pub check_id: i64,
+    pub check: &'a Check,
     pub change: &'a Change,
     /// Number of the ping that caused it.
     pub ping_n: Option<i64>,

@@ -47,7 +47,7 @@ pub async fn create(tx: &mut WriteTx, flips: &[NewFlip<'_>]) -> Result<Vec<Writt
 fn row_of(flip: &NewFlip<'_>) -> [Value; 11] {
     let change = flip.change;
     [
-        flip.check_id.into(),
+        flip.check.id.into(),
         change.at.into(),
         change.old.word().into(),
         change.new.word().into(),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use super::{Refusable, Repeat, Repeatable};
-use crate::checks::store::{TURN, columns, seen, state_set};
+use crate::checks::store::{TURN, columns, seen, set, state_set};
 use crate::checks::{Check, State};
 use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
