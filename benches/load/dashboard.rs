@@ -66,7 +66,7 @@ fn median_ms(mut took: Vec<Duration>) -> f64 {
 }
 
 /// The owner's project, and the cookie of a session of theirs.
-async fn sign_in(database: &Database) -> Result<(uuid::Uuid, String), Failure> {
+pub async fn sign_in(database: &Database) -> Result<(uuid::Uuid, String), Failure> {
     let db = Db::open(&database.url.parse()?).await?;
     let mut tx = db.begin_write().await?;
     let user = accounts::store::find_user_by_email(&mut tx, OWNER).await?.ok_or("no owner")?;

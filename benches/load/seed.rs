@@ -39,6 +39,11 @@ pub fn uuid(number: u64) -> String {
     format!("{:08x}-0000-4000-8000-{number:012x}", number.wrapping_mul(2_654_435_761) & 0xffff_ffff)
 }
 
+/// The key of its pages.
+pub fn key(number: u64) -> String {
+    format!("{:08x}000040008000{number:020x}", number.wrapping_mul(2_654_435_761) & 0xffff_ffff)
+}
+
 /// Fills a database.
 pub async fn fill(url: &str, seed: &Seed) -> Result<(), Failure> {
     if let Some(path) = url.strip_prefix("sqlite://") {
