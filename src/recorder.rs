@@ -7,30 +7,35 @@
 //! will probably be refused is looked at by [`asker`] first, which costs no write.
 
 mod asker;
+mod generations;
 mod odds;
 mod recording;
 mod refusals;
+mod remembered;
 mod too_fast;
 
 pub use recording::Recording;
 pub use too_fast::Refused;
 
+use std::mem;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::checks::group::Repeatable;
 use crate::config::Plans;
-use crate::db::{self, Db, Fault, fault};
+use crate::db::{self, Db, Fault, Versions, WriteTx, fault};
 use crate::error::{Error, Result};
 use crate::metrics::Metrics;
-use crate::pings::{self, Outcome, Ping};
+use crate::pings::{self, Outcome, Ping, Recorded};
 use crate::sweep::witness::{self, Stamped};
 use crate::time::Clock;
 use asker::Asker;
 use odds::Odds;
 use refusals::Refusals;
+use remembered::Remembered;
 use too_fast::TooFast;
 
 /// Pings that may wait; further ones are refused with 503, so that memory stays bounded.
@@ -66,6 +71,8 @@ struct Shared {
     refusals: Refusals,
     too_fast: TooFast,
     odds: Odds,
+    /// Of no use where others write too: they would outdate it, and rows are locked in the order in which they are read.
+    remembered: Option<Remembered>,
 }
 
 /// The side that works: runs until the recorder is closed, or every clone of it dropped, and the queue is empty.
@@ -87,9 +94,13 @@ struct Committer {
 pub fn recorder(db: Db, plans: Arc<Plans>, metrics: Arc<Metrics>, clock: Clock) -> (Recorder, Worker) {
     let (queue, jobs) = mpsc::channel(QUEUE);
     let jobs = tokio::sync::Mutex::new(jobs);
-    let shared =
-        Shared { clock, refusals: Refusals::default(), too_fast: TooFast::default(), odds: Odds::default() };
-    let shared = Arc::new(shared);
+    let shared = Arc::new(Shared {
+        clock,
+        refusals: Refusals::default(),
+        too_fast: TooFast::default(),
+        odds: Odds::default(),
+        remembered: db.is_embedded().then(Remembered::default),
+    });
     let (asking, asker) = Asker::new(queue.clone(), db.clone(), Arc::clone(&shared));
     let committer = Committer { jobs, db, plans, metrics, shared: Arc::clone(&shared) };
     (Recorder { queue, asking, shared }, Worker { asker, committer })
@@ -245,11 +256,22 @@ impl Committer {
 
     async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
         let refused = self.shared.refusals.unnoted(self.shared.clock.now());
-        let outcomes = db::write!(self.db, |tx| {
+        let memory = self.shared.remembered.as_ref();
+        let mut remembered = memory.map(|memory| memory.take(group));
+        let recorded: Result<(Recorded, Option<Versions>)> = db::write!(self.db, |tx| {
             if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
-            pings::record(tx, &self.plans, group).await
+            // What one attempt relied on, the next does not.
+            let remembered = remembered.as_mut().map(mem::take);
+            let recorded = pings::record(tx, &self.plans, group, remembered).await?;
+            Ok((recorded, self.meet(tx).await?))
+        });
+        let outcomes = recorded.map(|(Recorded { outcomes, repeatable }, versions)| {
+            if let (Some(memory), Some(versions)) = (memory, versions) {
+                memory.put(repeatable.into_iter().map(Repeatable::of), versions);
+            }
+            outcomes
         });
         match &outcomes {
             Ok(_) => refused.into_iter().for_each(|gap| self.shared.refusals.noted(gap)),
@@ -266,14 +288,18 @@ impl Committer {
     async fn stamp(&self) -> std::result::Result<Stamped, Unavailable> {
         let now = self.shared.clock.now();
         let refused = self.shared.refusals.unnoted(now);
-        let stamped = db::write!(self.db, |tx| {
+        let stamped: Result<(Stamped, Option<Versions>)> = db::write!(self.db, |tx| {
             if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
-            witness::stamp(tx, self.shared.clock.now()).await
+            let stamped = witness::stamp(tx, self.shared.clock.now()).await?;
+            Ok((stamped, self.meet(tx).await?))
         });
         match stamped {
-            Ok(stamped) => {
+            Ok((stamped, versions)) => {
+                if let (Some(memory), Some(versions)) = (&self.shared.remembered, versions) {
+                    memory.put([], versions);
+                }
                 refused.into_iter().for_each(|gap| self.shared.refusals.noted(gap));
                 Ok(stamped)
             }
@@ -285,6 +311,14 @@ impl Committer {
                 Err(Unavailable)
             }
         }
+    }
+
+    /// Takes note of the state of the database, at the end of what a transaction does.
+    async fn meet(&self, tx: &mut WriteTx) -> Result<Option<Versions>> {
+        let Some(memory) = &self.shared.remembered else { return Ok(None) };
+        let versions = tx.versions().await?;
+        versions.iter().for_each(|versions| memory.meet(versions.before));
+        Ok(versions)
     }
 
     fn is_unavailable(&self, error: &Error) -> bool {

@@ -107,7 +107,7 @@ statements! {
     /// came in between and wins.
     TURN = concat!("UPDATE checks SET ", state_set!("$"), ", wake_at = $23, fault = NULL", seen!("$"), " AND status = $24");
     /// Puts off a check whose schedule cannot be evaluated. Zero rows: it was edited meanwhile.
-    SET_ASIDE = "UPDATE checks SET wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
+    SET_ASIDE = "UPDATE checks SET seq = seq + 1, wake_at = $3, fault = $4 WHERE id = $1 AND rev = $2";
     /// Deletes a check so that it can be brought back: it is not found, pinged or swept from here on. Zero rows:
     /// somebody else deleted it, or it is in another project by now.
     DELETE_CHECK =

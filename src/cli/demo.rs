@@ -146,7 +146,7 @@ async fn play_day(
         let (due, later) = events.split_at(events.partition_point(|event| event.at <= at));
         events = later;
         let group: Vec<Ping> = due.iter().map(|event| ping(stage, event)).collect();
-        pings::record(tx, &settings.plans, &group).await?;
+        pings::record(tx, &settings.plans, &group, None).await?;
         if (outage.started_at..outage.ended_at).contains(&at) {
             continue;
         }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Pool, Sqlite};
-use tokio::sync::Notify;
+
+use super::commits::Commits;
 
 /// Pages of the log from which on a commit carries them over itself.
 pub(super) const WRITER_PAGES: u32 = 65_536;
@@ -24,11 +25,11 @@ struct Log {
     checkpointed: i64,
 }
 
-/// Carries over what is committed, until the pool of readers is closed. `committed` tells of each commit.
-pub(super) async fn run(reader: Pool<Sqlite>, committed: Arc<Notify>) {
+/// Carries over what is committed, until the pool of readers is closed.
+pub(super) async fn run(reader: Pool<Sqlite>, commits: Arc<Commits>) {
     loop {
         tokio::select! {
-            () = committed.notified() => {}
+            () = commits.made() => {}
             () = reader.close_event() => return,
         }
         if let Err(error) = carry_over(&reader).await

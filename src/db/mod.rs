@@ -8,6 +8,7 @@
 
 mod checkpoints;
 mod classify;
+mod commits;
 mod foreign;
 mod inspect;
 mod news;
@@ -18,6 +19,7 @@ mod statement;
 mod text;
 
 pub use classify::{Fault, fault, is_taken};
+pub use commits::{Held, Version, Versions};
 pub use foreign::{Foreign, ForeignError, ForeignRow};
 pub use inspect::{count_statements, create_schema, pretend_newer};
 pub use news::{Changed, News, Watch};
@@ -33,8 +35,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use sqlx::{Pool, Postgres, Sqlite, Transaction};
-use tokio::sync::Notify;
 use uuid::Uuid;
+
+use commits::Commits;
 
 /// A database of either engine; clones share its connections.
 #[derive(Clone)]
@@ -45,7 +48,7 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Engine {
-    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite>, committed: Arc<Notify> },
+    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite>, commits: Arc<Commits> },
     Postgres(Pool<Postgres>),
 }
 
@@ -61,8 +64,9 @@ pub struct ReadTx(Conn);
 pub struct WriteTx {
     tx: ReadTx,
     news: News,
-    /// Told once this is durable; see `checkpoints`.
-    committed: Option<Arc<Notify>>,
+    commits: Option<Arc<Commits>>,
+    /// Whether anything was asked for that changes rows.
+    is_changed: bool,
     /// Projects, each with the check that changes, which are news once this is durable.
     changed: Vec<(i64, Option<Uuid>)>,
 }
@@ -90,6 +94,7 @@ impl ReadTx {
 impl WriteTx {
     /// Starts a change; bind its parameters in order, then ask for the `count` of rows or what it returns.
     pub fn change(&mut self, statement: &'static Statement) -> Change<'_> {
+        self.is_changed = true;
         Change::new(&mut self.tx.0, statement)
     }
 
@@ -114,12 +119,17 @@ impl WriteTx {
     /// # Errors
     /// The engine could not make it so; nothing of it happened.
     pub async fn commit(self) -> sqlx::Result<()> {
+        let commits = self.commits.filter(|_| self.is_changed);
+        if let Some(commits) = &commits {
+            // Before anybody else can write, and where it fails for nothing, which costs no more than another look.
+            commits.count();
+        }
         match self.tx.0 {
             Conn::Sqlite(tx) => tx.commit().await,
             Conn::Postgres(tx) => tx.commit().await,
         }?;
-        if let Some(committed) = self.committed {
-            committed.notify_one();
+        if let Some(commits) = commits {
+            commits.tell();
         }
         self.news.tell(self.changed);
         Ok(())
@@ -145,13 +155,14 @@ impl Db {
     /// # Errors
     /// No connection could be had in time, or (SQLite) another process holds the write lock.
     pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
-        let (conn, committed) = match &self.engine {
-            Engine::Sqlite { writer, committed, .. } => {
-                (Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?), Some(Arc::clone(committed)))
+        let (conn, commits) = match &self.engine {
+            Engine::Sqlite { writer, commits, .. } => {
+                (Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?), Some(Arc::clone(commits)))
             }
             Engine::Postgres(pool) => (Conn::Postgres(begin(pool, "BEGIN").await?), None),
         };
-        Ok(WriteTx { tx: ReadTx(conn), news: self.news.clone(), committed, changed: Vec::new() })
+        let (news, changed) = (self.news.clone(), Vec::new());
+        Ok(WriteTx { tx: ReadTx(conn), news, commits, is_changed: false, changed })
     }
 
     /// Whether this process is the only one that can write: true for SQLite's embedded file as a rule, never

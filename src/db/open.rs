@@ -9,8 +9,8 @@ use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
-use tokio::sync::Notify;
 
+use super::commits::Commits;
 use super::{Db, Engine, News, checkpoints};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -142,6 +142,8 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
     }
     create_private(path, false)?;
     let options = sqlite_options(path);
+    let commits = Arc::new(Commits::default());
+    let replaced = Arc::clone(&commits);
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(PATIENCE)
@@ -150,6 +152,11 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         // Some errors (a full disk) make the engine end the transaction by itself; the driver goes on counting it
         // as open and could not begin another one, so such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
+        // It knows nothing of what others committed before it was opened.
+        .after_connect(move |_, _| {
+            replaced.count();
+            Box::pin(async { Ok(()) })
+        })
         .connect_with(
             options
                 .clone()
@@ -169,9 +176,8 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .connect_with(options.pragma("cache_size", SQLITE_READER_CACHE).pragma("query_only", "on"))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
-    let committed = Arc::new(Notify::new());
-    tokio::spawn(checkpoints::run(reader.clone(), Arc::clone(&committed)));
-    Ok(Db { engine: Engine::Sqlite { reader, writer, committed }, news: News::here() })
+    tokio::spawn(checkpoints::run(reader.clone(), Arc::clone(&commits)));
+    Ok(Db { engine: Engine::Sqlite { reader, writer, commits }, news: News::here() })
 }
 
 async fn open_postgres(url: &url::Url) -> Result<Db, OpenError> {

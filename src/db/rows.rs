@@ -6,13 +6,12 @@
 //! PostgreSQL one array a column.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use futures_util::TryStreamExt;
 use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments, AssertSqlSafe, Either, Executor, SqlSafeStr, SqlStr, Sqlite, Transaction};
+use sqlx::{Arguments, AssertSqlSafe, SqlSafeStr, SqlStr};
 use uuid::Uuid;
 
 use super::{Conn, FromSql, ReadTx, Statement, WriteTx, inspect};
@@ -79,26 +78,35 @@ impl WriteTx {
         statement: &'static Statement,
         rows: &[[Value; N]],
     ) -> sqlx::Result<Vec<R>> {
+        self.is_changed = true;
         run(&mut self.tx.0, statement, rows, "").await
     }
 
-    /// Changes rows, each named by the id that is its first value, and gives the ids of those that were changed. PostgreSQL
-    /// runs `together` over all of them, which returns the ids; SQLite, which would join the rows to their table before it
-    /// changes anything, runs `single` with each, on one errand.
+    /// The same for a change that returns nothing; gives how many rows were changed.
     ///
     /// # Errors
     /// The engine's.
-    pub async fn change_by_id<const N: usize>(
+    pub async fn count_rows<const N: usize>(
         &mut self,
-        together: &'static Statement,
-        single: &'static Statement,
+        statement: &'static Statement,
         rows: &[[Value; N]],
-    ) -> sqlx::Result<HashSet<i64>> {
+    ) -> sqlx::Result<u64> {
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        self.is_changed = true;
+        inspect::note_statement();
         match &mut self.tx.0 {
-            Conn::Sqlite(tx) => run_each(tx, single, rows).await,
-            conn @ Conn::Postgres(_) => {
-                let changed: Vec<Id> = run(conn, together, rows, "").await?;
-                Ok(changed.into_iter().map(|row| row.id).collect())
+            Conn::Sqlite(tx) => {
+                let mut count = 0;
+                for (sql, arguments) in for_sqlite(statement, rows) {
+                    count += sqlx::query_with(sql, arguments).execute(&mut **tx).await?.rows_affected();
+                }
+                Ok(count)
+            }
+            Conn::Postgres(tx) => {
+                let (sql, arguments) = for_postgres(statement, rows, "");
+                Ok(sqlx::query_with(sql, arguments).execute(&mut **tx).await?.rows_affected())
             }
         }
     }
@@ -120,11 +128,6 @@ impl WriteTx {
 /// What a statement returns that returns no rows.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct Nothing {}
-
-#[derive(sqlx::FromRow)]
-struct Id {
-    id: i64,
-}
 
 /// A text about many rows: what stands before and after them, and the types of their columns.
 struct Text<'a> {
@@ -193,8 +196,6 @@ async fn run<R: FromSql, const N: usize>(
     rows: &[[Value; N]],
     locking: &'static str,
 ) -> sqlx::Result<Vec<R>> {
-    let text = Text::of(statement.text).filter(|text| text.types.len() == N);
-    let text = text.expect("who calls a statement knows its rows");
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -202,67 +203,43 @@ async fn run<R: FromSql, const N: usize>(
     match conn {
         Conn::Sqlite(tx) => {
             let mut found = Vec::new();
-            for some in rows.chunks(SQLITE_LARGEST) {
-                let arguments = sqlite_arguments(some.iter().flatten(), some.len() * N);
-                let size = size_for(some);
-                let sql = made(statement, "", size, || text.for_sqlite(size));
-                let query = sqlx::query_as_with(sql, arguments);
-                found.extend(query.fetch_all(&mut **tx).await?);
+            for (sql, arguments) in for_sqlite(statement, rows) {
+                found.extend(sqlx::query_as_with(sql, arguments).fetch_all(&mut **tx).await?);
             }
             Ok(found)
         }
         Conn::Postgres(tx) => {
-            let arguments = postgres_arguments(&text, rows);
-            let sql = made(statement, locking, 0, || text.for_postgres(locking));
+            let (sql, arguments) = for_postgres(statement, rows, locking);
             sqlx::query_as_with(sql, arguments).fetch_all(&mut **tx).await
         }
     }
 }
 
-/// Runs a statement once for each row, as one text of so many statements: the driver takes a message to the engine's thread
-/// for each text. What fills the text up has NULL for an id, which no row has.
-async fn run_each<const N: usize>(
-    tx: &mut Transaction<'static, Sqlite>,
+/// A statement with its rows as SQLite takes them: some at a time.
+fn for_sqlite<'a, const N: usize>(
     statement: &'static Statement,
-    rows: &[[Value; N]],
-) -> sqlx::Result<HashSet<i64>> {
-    let (text, places) = unnumbered(statement.text);
-    let mut changed = HashSet::with_capacity(rows.len());
-    if !rows.is_empty() {
-        inspect::note_statement();
-    }
-    for some in rows.chunks(SQLITE_LARGEST) {
-        let values = some.iter().flat_map(|row| places.iter().map(move |&place| &row[place]));
-        let arguments = sqlite_arguments(values, some.len() * places.len());
+    rows: &'a [[Value; N]],
+) -> impl Iterator<Item = (SqlStr, SqliteArguments)> + use<'a, N> {
+    let text = text_about::<N>(statement);
+    rows.chunks(SQLITE_LARGEST).map(move |some| {
         let size = size_for(some);
-        let sql = made(statement, "", size, || text.repeat(size));
-        let mut counts = (&mut **tx).fetch_many(sqlx::query_with(sql, arguments));
-        let mut ids = some.iter().map(|row| &row[0]);
-        while let Some(count) = counts.try_next().await? {
-            if let (Either::Left(count), Some(Value::Long(Some(id)))) = (count, ids.next())
-                && count.rows_affected() > 0
-            {
-                changed.insert(*id);
-            }
-        }
-    }
-    Ok(changed)
+        (made(statement, "", size, || text.for_sqlite(size)), sqlite_arguments(some))
+    })
 }
 
-/// The text of one statement with parameters that have no numbers, and which of a row's values each stands for.
-fn unnumbered(text: &str) -> (String, Vec<usize>) {
-    let mut parts = text.split('$');
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    let mut places = Vec::new();
-    for part in parts {
-        let rest = part.trim_start_matches(|byte: char| byte.is_ascii_digit());
-        let number: usize = part[..part.len() - rest.len()].parse().expect("parameters have numbers");
-        places.push(number - 1);
-        out.push('?');
-        out.push_str(rest);
-    }
-    out.push(';');
-    (out, places)
+/// The same as PostgreSQL takes them: all at once.
+fn for_postgres<const N: usize>(
+    statement: &'static Statement,
+    rows: &[[Value; N]],
+    locking: &'static str,
+) -> (SqlStr, PgArguments) {
+    let text = text_about::<N>(statement);
+    (made(statement, locking, 0, || text.for_postgres(locking)), postgres_arguments(&text, rows))
+}
+
+fn text_about<const N: usize>(statement: &'static Statement) -> Text<'static> {
+    let text = Text::of(statement.text).filter(|text| text.types.len() == N);
+    text.expect("who calls a statement knows its rows")
 }
 
 /// For how many rows a text is made that takes these.
@@ -271,10 +248,10 @@ fn size_for<T>(rows: &[T]) -> usize {
 }
 
 /// What is left over of the text's parameters is NULL.
-fn sqlite_arguments<'a>(values: impl Iterator<Item = &'a Value>, count: usize) -> SqliteArguments {
+fn sqlite_arguments<const N: usize>(rows: &[[Value; N]]) -> SqliteArguments {
     let mut arguments = SqliteArguments::default();
-    arguments.reserve(count, 0);
-    for value in values {
+    arguments.reserve(rows.len() * N, 0);
+    for value in rows.iter().flatten() {
         match value.clone() {
             Value::Long(long) => arguments.add(long),
             Value::Text(text) => arguments.add(text),

@@ -236,8 +236,8 @@ async fn make(app: &App, project: &Project, slug: &str, ping: Ping) -> Response 
             Provisioned::NoRoom => return Ok((Outcome::Unknown, StatusCode::NOT_FOUND)),
         };
         let ping = Ping { check: check.uuid, ..ping.clone() };
-        let mut outcomes = pings::record(tx, &app.settings.plans, std::slice::from_ref(&ping)).await?;
-        Ok((outcomes.pop().unwrap_or(Outcome::Unknown), status))
+        let recorded = pings::record(tx, &app.settings.plans, std::slice::from_ref(&ping), None).await?;
+        Ok((recorded.outcomes.into_iter().next().unwrap_or(Outcome::Unknown), status))
     });
     match made {
         Ok((outcome, status)) => answer(app, Ok(outcome), status),

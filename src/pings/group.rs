@@ -3,13 +3,14 @@
 //!
 //! All checks are locked first, in the order of their ids, so what was read of them holds until the transaction ends;
 //! the guards stand in the writes all the same, and a row that they keep from being written has the whole group
-//! decided anew. What follows from any other ping is written at once, behind the repeats of its check before it.
+//! decided anew. That is what finds out whether a check of which the caller remembered enough, and which is not read, is
+//! still the same. What follows from any other ping is written at once, behind the repeats of its check before it.
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use super::{Decided, Outcome, PRUNE_EVERY, Ping, decide, entry, prune, take};
+use super::{Decided, Outcome, PRUNE_EVERY, Ping, Recorded, decide, entry, prune, take};
 use crate::checks::Check;
 use crate::checks::group::{Repeat, Repeatable, store};
 use crate::checks::log::{self, Entry};
@@ -37,8 +38,13 @@ struct Waiting {
     entries: Vec<(usize, Entry)>,
 }
 
-pub(super) async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<Vec<Outcome>> {
-    let mut checks = find(tx, group).await?;
+pub(super) async fn record(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    group: &[Ping],
+    remembered: HashMap<Uuid, Repeatable>,
+) -> Result<Recorded> {
+    let mut checks = find(tx, group, remembered).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     for (place, ping) in group.iter().enumerate() {
         let Some(known) = checks.get_mut(&ping.check) else {
@@ -57,13 +63,28 @@ pub(super) async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> R
         });
     }
     write(tx, plans, group, checks.values_mut().collect()).await?;
-    Ok(outcomes)
+    let repeatable = checks.into_values().filter(|known| !known.is_whole).map(|known| known.check);
+    Ok(Recorded { outcomes, repeatable: repeatable.collect() })
 }
 
-/// Locks the checks of a group and reads of each as much as its pings need.
-async fn find(tx: &mut WriteTx, group: &[Ping]) -> Result<HashMap<Uuid, Known>> {
-    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
-    let uuids: Vec<Uuid> = uuids.into_iter().collect();
+/// Locks the checks of a group and reads of each as much as its pings need, but for those that are remembered and will
+/// do with that.
+async fn find(
+    tx: &mut WriteTx,
+    group: &[Ping],
+    mut remembered: HashMap<Uuid, Repeatable>,
+) -> Result<HashMap<Uuid, Known>> {
+    let mut unread = HashSet::new();
+    for ping in group {
+        // Nothing is refused for what may have been.
+        let will_do =
+            |check: &Repeatable| ping.is_plain() && check.refusable().free_at(ping.received_at).is_none();
+        if !remembered.get(&ping.check).is_some_and(will_do) {
+            remembered.remove(&ping.check);
+            unread.insert(ping.check);
+        }
+    }
+    let uuids: Vec<Uuid> = unread.into_iter().collect();
     let others: HashSet<Uuid> = group.iter().filter(|ping| !ping.is_plain()).map(|ping| ping.check).collect();
     let found = store::lock_all(tx, &uuids).await?;
     let (some, whole): (Vec<Repeatable>, Vec<Repeatable>) =
@@ -71,7 +92,8 @@ async fn find(tx: &mut WriteTx, group: &[Ping]) -> Result<HashMap<Uuid, Known>> 
     let whole: Vec<Uuid> = whole.into_iter().map(|check| check.uuid).collect();
     let whole = store::list(tx, &whole).await?;
     let known = |check: Check, is_whole| (check.uuid, Known { check, is_whole, waiting: None });
-    let some = some.into_iter().map(|check| known(check.into_check(), false));
+    let some = some.into_iter().chain(remembered.into_values());
+    let some = some.map(|check| known(check.into_check(), false));
     Ok(some.chain(whole.into_iter().map(|check| known(check, true))).collect())
 }
 
@@ -109,8 +131,8 @@ async fn write(tx: &mut WriteTx, plans: &Plans, group: &[Ping], mut checks: Vec<
         let bodies = waiting.entries.into_iter();
         entries.extend(bodies.map(|(place, entry)| (entry, group[place].body.as_slice())));
     }
-    let number = repeats.len();
-    if store::record_repeats(tx, repeats).await?.len() < number {
+    let number = repeats.len() as u64;
+    if store::record_repeats(tx, repeats).await? < number {
         return Err(Error::Outdated);
     }
     log::store::create_all(tx, entries).await?;

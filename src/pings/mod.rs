@@ -15,7 +15,8 @@ use uuid::Uuid;
 use crate::accounts;
 use crate::alerts;
 use crate::checks::flips::NewFlip;
-use crate::checks::group::{Refusable, store::list_refusable};
+use crate::checks::group::store::{list_refusable, lock_all};
+use crate::checks::group::{Refusable, Repeatable};
 use crate::checks::log::{self, Entry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
 use crate::checks::{self, Check, Reason, Signal};
@@ -71,18 +72,36 @@ pub enum Outcome {
     },
 }
 
-/// Records a group of pings and answers each, in the order given.
+/// What a group of pings came to.
+pub struct Recorded {
+    /// How each was answered, in the order of the group.
+    pub outcomes: Vec<Outcome>,
+    /// Those of the group's checks, as they are now, of which only repeats were recorded. None where nothing is remembered.
+    pub repeatable: Vec<Check>,
+}
+
+/// Records a group of pings and answers each, in the order given. A caller that remembers what checks looked like after
+/// their last pings hands over those of the group, which are not read first.
 ///
 /// # Errors
-/// The database's; then nothing of the group was recorded.
-pub async fn record(tx: &mut WriteTx, plans: &Plans, group: &[Ping]) -> Result<Vec<Outcome>> {
-    if let [ping] = group {
-        let Some(mut check) = checks::store::find(tx, ping.check).await? else {
-            return Ok(vec![Outcome::Unknown]);
+/// The database's, or [`Error::Outdated`] where a check is not as it was remembered; then nothing of the group was
+/// recorded.
+pub async fn record(
+    tx: &mut WriteTx,
+    plans: &Plans,
+    group: &[Ping],
+    remembered: Option<HashMap<Uuid, Repeatable>>,
+) -> Result<Recorded> {
+    if let [ping] = group
+        && (remembered.is_none() || !ping.is_plain())
+    {
+        let outcome = match checks::store::find(tx, ping.check).await? {
+            Some(mut check) => take(tx, plans, &mut check, ping, false).await?,
+            None => Outcome::Unknown,
         };
-        return Ok(vec![take(tx, plans, &mut check, ping, false).await?]);
+        return Ok(Recorded { outcomes: vec![outcome], repeatable: Vec::new() });
     }
-    group::record(tx, plans, group).await
+    group::record(tx, plans, group, remembered.unwrap_or_default()).await
 }
 
 impl Ping {
@@ -98,19 +117,43 @@ impl Ping {
 /// # Errors
 /// The database's.
 pub async fn refuse(tx: &mut ReadTx, group: &[Ping]) -> Result<Vec<Option<Outcome>>> {
-    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
-    let uuids: Vec<Uuid> = uuids.into_iter().collect();
-    let found = list_refusable(tx, &uuids).await?;
+    let found = list_refusable(tx, &uuids_of(group)).await?;
     let found: HashMap<Uuid, Refusable> = found.into_iter().map(|check| (check.uuid, check)).collect();
+    Ok(refuse_live(group, &found))
+}
+
+/// The same for a caller that knows what some of the checks `live` are, in a transaction during which they stay so; gives
+/// also what it had to look at.
+///
+/// # Errors
+/// The database's.
+pub async fn refuse_known(
+    tx: &mut WriteTx,
+    group: &[Ping],
+    mut live: HashMap<Uuid, Refusable>,
+) -> Result<(Vec<Option<Outcome>>, Vec<Repeatable>)> {
+    let mut unknown = uuids_of(group);
+    unknown.retain(|uuid| !live.contains_key(uuid));
+    let mut found = lock_all(tx, &unknown).await?;
+    live.extend(found.iter().map(|check| (check.uuid, check.refusable())));
+    found.retain(|check| check.is_repeatable);
+    Ok((refuse_live(group, &live), found))
+}
+
+fn uuids_of(group: &[Ping]) -> Vec<Uuid> {
+    let uuids: HashSet<Uuid> = group.iter().map(|ping| ping.check).collect();
+    uuids.into_iter().collect()
+}
+
+/// Refuses what can be by what the checks are; one that is not found is unknown.
+pub fn refuse_live(group: &[Ping], found: &HashMap<Uuid, Refusable>) -> Vec<Option<Outcome>> {
     let refuse = |ping: &Ping| {
         let Some(check) = found.get(&ping.check) else { return Some(Outcome::Unknown) };
-        if !ping.is_plain() || !check.is_refusable {
-            return None;
-        }
-        let retry_at = state::free_at(check.last_ping_at, check.floor_ms, ping.received_at)?;
+        let may_refuse = ping.is_plain() && check.is_refusable;
+        let retry_at = may_refuse.then(|| check.free_at(ping.received_at))??;
         Some(too_fast(ping.signal, check.floor_ms, retry_at, ping))
     };
-    Ok(group.iter().map(refuse).collect())
+    group.iter().map(refuse).collect()
 }
 
 fn too_fast(signal: Signal, min_interval: Span, retry_at: Time, ping: &Ping) -> Outcome {

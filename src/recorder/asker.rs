@@ -2,6 +2,7 @@
 //!
 //! What the look shows to be a repeat under its floor, or of no check at all, is refused; everything else goes to the
 //! queue of those that are decided by a guarded write, and so does all of it if the look fails. It never accepts a ping.
+//! Where checks are remembered, the look is at that, with the right to write in hand, so that nobody changes them.
 
 use std::sync::Arc;
 
@@ -68,9 +69,7 @@ impl Asker {
                     answers.push(answer);
                 }
             }
-            let refused: Result<Vec<Option<Outcome>>> =
-                db::read!(self.db, |tx| pings::refuse(tx, &pings).await);
-            let refused = refused.unwrap_or_else(|error| {
+            let refused = self.refuse(&pings).await.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the checks of some pings could not be looked at");
                 vec![None; pings.len()]
             });
@@ -85,6 +84,27 @@ impl Asker {
                 }
             }
         }
+    }
+
+    async fn refuse(&self, group: &[Ping]) -> Result<Vec<Option<Outcome>>> {
+        let Some(memory) = &self.shared.remembered else {
+            return db::read!(self.db, |tx| pings::refuse(tx, group).await);
+        };
+        let held = self.db.hold().await?;
+        let live = held.as_ref().map(|(_, version)| memory.live(group, *version)).unwrap_or_default();
+        drop(held);
+        if group.iter().all(|ping| live.contains_key(&ping.check)) {
+            return Ok(pings::refuse_live(group, &live));
+        }
+        db::write!(self.db, |tx| {
+            let versions = tx.versions().await?;
+            let live = versions.map(|versions| memory.live(group, versions.before));
+            let (refused, found) = pings::refuse_known(tx, group, live.unwrap_or_default()).await?;
+            if let Some(versions) = versions {
+                memory.put(found, versions);
+            }
+            Ok(refused)
+        })
     }
 
     fn pass_on(&self, ping: Ping, answer: Answer<Outcome>) {

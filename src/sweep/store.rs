@@ -1,7 +1,7 @@
 //! SQL of the tables `witness`, `gaps` and `unseen`.
 
 use crate::checks::{Check, Gap};
-use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
+use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 use crate::time::Time;
 
@@ -146,7 +146,7 @@ pub async fn create_unseen(tx: &mut WriteTx, unseen: &[NewUnseen<'_>], now: Time
         [check.account_id.into(), check.id.into(), slot_at.into(), from.into(), to.into(), now.into()]
     };
     let rows: Vec<[Value; 6]> = unseen.iter().map(row).collect();
-    tx.change_rows::<Nothing, _>(CREATE_UNSEEN, &rows).await?;
+    tx.count_rows(CREATE_UNSEEN, &rows).await?;
     Ok(())
 }
 

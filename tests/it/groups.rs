@@ -8,20 +8,10 @@ use flatline::pings::{self, Outcome, Ping};
 use flatline::time::{Span, Time};
 use uuid::Uuid;
 
-use crate::support::{Engine, START, World, on_both};
+use crate::support::{Chance, Engine, START, World, on_both};
 
 const CHECKS: usize = 12;
 const PINGS: usize = 600;
-
-/// Numbers that look like chance and are the same each time.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((self.0 >> 33) % limit as u64).unwrap()
-    }
-}
 
 /// A ping of the check at `place` of a row of checks.
 fn ping(place: usize, chance: &mut Chance, received_at: Time) -> (usize, Ping) {
@@ -81,9 +71,9 @@ async fn make_checks(world: &World) -> Vec<Check> {
 
 async fn record(world: &World, group: &[Ping]) -> Vec<Outcome> {
     let mut tx = world.app.db.begin_write().await.unwrap();
-    let outcomes = pings::record(&mut tx, &world.app.settings.plans, group).await.unwrap();
+    let recorded = pings::record(&mut tx, &world.app.settings.plans, group, None).await.unwrap();
     tx.commit().await.unwrap();
-    outcomes
+    recorded.outcomes
 }
 
 /// What is left of a check, without what tells it from another.

@@ -25,6 +25,7 @@ mod races;
 mod rate;
 mod readme;
 mod recorder;
+mod remembered;
 mod returned;
 mod runs;
 mod source;

@@ -36,6 +36,27 @@ pub const STORES: &[(&str, &[&Statement])] = &[
     ("sweep/store.rs", flatline::sweep::store::STATEMENTS),
 ];
 
+/// Changes of checks after which they are still what was seen of them: what is locked was not changed, what a
+/// transaction locked for an edit has another revision already, and nobody remembers the unique key.
+const UNSEEN: &[&str] = &["LOCK_CHECK", "LOCK_CHECK_AT", "WRITE_SETTINGS", "SET_UNIQUE_KEY"];
+
+/// Those who decide by what they saw of a check hold the write to these two numbers.
+#[test]
+fn every_change_of_a_check_moves_its_revision_or_its_sequence() {
+    let moves = |text: &str| {
+        ["rev = rev + 1", "seq = seq + 1", "seq = $3 + 1", "seq = new.column3 + 1", "seq = new.column12"]
+            .iter()
+            .any(|term| text.contains(term))
+    };
+    let statements = STORES.iter().flat_map(|(_, statements)| *statements);
+    let changes: Vec<_> =
+        statements.filter(|statement| statement.text.starts_with("UPDATE checks SET")).collect();
+    let still: Vec<_> =
+        changes.iter().filter(|statement| !moves(statement.text)).map(|one| one.name).collect();
+    assert_eq!(still, UNSEEN);
+    assert!(changes.len() > 15, "{}", changes.len());
+}
+
 async fn prepare_all(engine: Engine) {
     let db = Place::new(engine).await.open().await;
     let mut failures = Vec::new();

@@ -1,7 +1,7 @@
 //! SQL of the table `deliveries`, where flips add to it.
 
 use crate::checks::{Check, Status};
-use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
+use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 use crate::time::Time;
 
@@ -67,6 +67,6 @@ pub async fn create_deliveries(tx: &mut WriteTx, new: &[NewDelivery<'_>], now: T
         ]
     };
     let rows: Vec<[Value; 7]> = new.iter().map(row).collect();
-    tx.change_rows::<Nothing, _>(CREATE_DELIVERIES, &rows).await?;
+    tx.count_rows(CREATE_DELIVERIES, &rows).await?;
     Ok(())
 }

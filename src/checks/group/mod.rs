@@ -9,7 +9,7 @@ pub mod store;
 
 use uuid::Uuid;
 
-use super::state::{Floor, State, Status, Taken};
+use super::state::{Floor, State, Status, Taken, free_at};
 use super::{Check, Kind, Settings};
 use crate::db::Value;
 use crate::time::{Span, Time};
@@ -41,14 +41,51 @@ pub struct Repeatable {
     kind: Kind,
     period_ms: Span,
     grace_ms: Span,
-    schedule: String,
-    zone: String,
+    schedule: Box<str>,
+    zone: Box<str>,
     /// Whether the next success by HTTP, however sent and whatever it holds, can only be a repeat; if not, the rest of
     /// the row counts too.
     pub is_repeatable: bool,
 }
 
+impl Refusable {
+    /// When the floor after the last ping is over, if that is later than a success came.
+    pub fn free_at(&self, received_at: Time) -> Option<Time> {
+        free_at(self.last_ping_at, self.floor_ms, received_at)
+    }
+}
+
 impl Repeatable {
+    /// What a check that was one, and of which only repeats were recorded since, is now.
+    pub fn of(check: Check) -> Self {
+        let Check { state, settings, .. } = check;
+        Self {
+            id: check.id,
+            uuid: check.uuid,
+            project_id: check.project_id,
+            account_id: check.account_id,
+            rev: check.rev,
+            seq: state.seq,
+            n_pings: state.n_pings,
+            floor_ms: check.floor_ms,
+            last_ping_at: state.last_ping_at,
+            last_success_at: state.last_success_at,
+            wake_at: state.wake_at,
+            kind: settings.kind,
+            period_ms: settings.period_ms,
+            grace_ms: settings.grace_ms,
+            schedule: settings.schedule.into(),
+            zone: settings.zone.into(),
+            is_repeatable: true,
+        }
+    }
+
+    /// As much of it as a refusal needs.
+    pub fn refusable(&self) -> Refusable {
+        let Self { uuid, floor_ms, last_ping_at, is_repeatable, .. } = *self;
+        Refusable { uuid, floor_ms, last_ping_at, is_refusable: is_repeatable && floor_ms > Span::ZERO }
+    }
+
     /// The check with what was read of it. The rest is as in a check that is up and of which nothing else is to be said,
     /// which holds for whatever decides a repeat; anything else has to be decided from the whole row.
     pub fn into_check(self) -> Check {
@@ -56,8 +93,8 @@ impl Repeatable {
             kind: self.kind,
             period_ms: self.period_ms,
             grace_ms: self.grace_ms,
-            schedule: self.schedule,
-            zone: self.zone,
+            schedule: self.schedule.into(),
+            zone: self.zone.into(),
             ..Settings::default()
         };
         let state = State {

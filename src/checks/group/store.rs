@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use uuid::Uuid;
 
 use super::{Refusable, Repeat, Repeatable};
-use crate::checks::store::{TURN, columns, seen, set, state_set};
+use crate::checks::store::{columns, seen, set, state_set};
 use crate::checks::{Check, State};
 use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
@@ -35,7 +35,7 @@ statements! {
         "SELECT uuid, floor_ms, last_ping_at, (", repeats_only!(), " AND floor_ms > 0) AS is_refusable FROM checks \
          WHERE uuid IN (SELECT column1 FROM {rows UUID} AS asked) AND deleted_at IS NULL");
     /// Floor, for the repeats of many checks at once: what a single ping's write does and judges where a ping only repeats
-    /// what is known. A row that is not returned was pinged, edited or swept since it was read, or the first of its pings
+    /// what is known. A row that is not counted was pinged, edited or swept since it was read, or the first of its pings
     /// comes too soon.
     RECORD_REPEATS =
         "UPDATE checks SET seq = new.column12, n_pings = new.column5, last_ping_at = new.column6, \
@@ -44,14 +44,7 @@ statements! {
          FROM {rows BIGINT, BIGINT, BIGINT, TEXT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, BIGINT} AS new \
          WHERE checks.id = new.column1 AND checks.rev = new.column2 AND checks.seq = new.column3 \
          AND checks.status = new.column4 AND (checks.floor_ms = 0 OR checks.last_ping_at IS NULL \
-         OR checks.last_ping_at + checks.floor_ms <= new.column11 OR checks.last_ping_at > new.column11 + 60000) \
-         RETURNING id";
-    /// The same for one of them, for an engine to which as many small statements are cheaper. Zero rows mean the same.
-    RECORD_REPEAT =
-        "UPDATE checks SET seq = $12, n_pings = $5, last_ping_at = $6, last_success_at = $7, \
-         last_duration_ms = $8, expected_at = $9, deadline_at = $10 \
-         WHERE id = $1 AND rev = $2 AND seq = $3 AND status = $4 AND (floor_ms = 0 OR last_ping_at IS NULL \
-         OR last_ping_at + floor_ms <= $11 OR last_ping_at > $11 + 60000)";
+         OR checks.last_ping_at + checks.floor_ms <= new.column11 OR checks.last_ping_at > new.column11 + 60000)";
     /// Status transition by anything but a ping, for many checks at once: what `TURN` does to one. A row that is not returned
     /// was pinged or edited since it was read.
     TURN_ALL = concat!(
@@ -61,6 +54,11 @@ statements! {
         seen!("new.column"), " AND status = new.column24 RETURNING id");
     /// Checks to be locked by id, as everybody locks them.
     LOCK_ALL = "SELECT id FROM checks WHERE id IN (SELECT column1 FROM {rows BIGINT} AS asked)";
+}
+
+#[derive(sqlx::FromRow)]
+struct Turned {
+    id: i64,
 }
 
 /// Locks the checks with these uuids, by id, and gives as much as repeats need of those that exist.
@@ -82,14 +80,14 @@ fn rows_of(uuids: &[Uuid]) -> Vec<[Value; 1]> {
     uuids.iter().map(|&uuid| [uuid.into()]).collect()
 }
 
-/// Writes the repeats of different checks; gives the ids of those that could be written.
-pub async fn record_repeats(tx: &mut WriteTx, repeats: Vec<Repeat>) -> Result<HashSet<i64>> {
+/// Writes the repeats of different checks; gives how many could be written.
+pub async fn record_repeats(tx: &mut WriteTx, repeats: Vec<Repeat>) -> Result<u64> {
     let mut rows = Vec::with_capacity(repeats.len());
     for repeat in repeats {
         tx.changes_check(repeat.project_id, repeat.uuid);
         rows.push(repeat.row);
     }
-    Ok(tx.change_by_id(RECORD_REPEATS, RECORD_REPEAT, &rows).await?)
+    Ok(tx.count_rows(RECORD_REPEATS, &rows).await?)
 }
 
 /// Writes what became of many checks, each another; gives the ids of those that could be written: see [`TURN_ALL`].
@@ -100,7 +98,8 @@ pub async fn turn_all(tx: &mut WriteTx, turns: &[(&Check, &State)]) -> Result<Ha
     for (check, _) in turns {
         tx.changes_check(check.project_id, check.uuid);
     }
-    Ok(tx.change_by_id(TURN_ALL, TURN, &rows).await?)
+    let turned: Vec<Turned> = tx.change_rows(TURN_ALL, &rows).await?;
+    Ok(turned.into_iter().map(|row| row.id).collect())
 }
 
 /// The values of [`TURN_ALL`].

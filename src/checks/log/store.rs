@@ -1,7 +1,7 @@
 //! SQL of the tables `pings` and `bodies`.
 
 use super::Entry;
-use crate::db::{Nothing, ReadTx, Value, WriteTx, statements};
+use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
 macro_rules! columns {
@@ -78,10 +78,8 @@ pub async fn create_all(tx: &mut WriteTx, entries: Vec<(Entry, &[u8])>) -> Resul
         .map(|(entry, body)| [entry.check_id.into(), entry.n.into(), body.to_vec().into()])
         .collect();
     let rows: Vec<[Value; 12]> = entries.into_iter().map(|(entry, _)| row_of(entry)).collect();
-    tx.change_rows::<Nothing, _>(CREATE_ENTRIES, &rows).await?;
-    if !bodies.is_empty() {
-        tx.change_rows::<Nothing, _>(CREATE_BODIES, &bodies).await?;
-    }
+    tx.count_rows(CREATE_ENTRIES, &rows).await?;
+    tx.count_rows(CREATE_BODIES, &bodies).await?;
     Ok(())
 }
 
