@@ -41,6 +41,8 @@ pub struct Plan {
     /// For how long a server is pinged before it is measured, so that it has met most checks.
     pub(crate) acquaintance: Duration,
     pub(crate) measured: Duration,
+    /// The same for latencies: long enough for the log of the database to be carried over several times.
+    pub(crate) watched: Duration,
     pub(crate) connections: u64,
     pub(crate) few: u64,
     pub(crate) checks: u64,
@@ -59,6 +61,7 @@ impl Plan {
             warm_up: Duration::from_millis(700),
             acquaintance: Duration::from_secs(6),
             measured: Duration::from_millis(3000),
+            watched: Duration::from_secs(20),
             connections: 256,
             few: 1000,
             checks: 100_000,
@@ -76,6 +79,7 @@ impl Plan {
             warm_up: Duration::from_millis(100),
             acquaintance: Duration::from_millis(100),
             measured: Duration::from_millis(300),
+            watched: Duration::from_millis(300),
             connections: 16,
             few: 100,
             checks: 1000,
@@ -195,10 +199,11 @@ impl Bench {
     async fn latency(&mut self) -> Result<Vec<Sample>, Failure> {
         let database = self.main(Engine::Sqlite).await?;
         let server = database.serve()?;
-        let (rate, measured) = (self.plan.offered, self.plan.measured);
+        let Plan { offered: rate, measured, watched, .. } = self.plan;
         let mut p99 = [0.0; 2];
         let mut p50 = [0.0; 2];
-        for (place, target) in [Target::Healthz, self.open_checks()].into_iter().enumerate() {
+        let targets = [(Target::Healthz, measured), (self.open_checks(), watched)];
+        for (place, (target, measured)) in targets.into_iter().enumerate() {
             driver::offered_load(server.address, target, rate, 64, self.plan.warm_up).await;
             let mut answers = driver::offered_load(server.address, target, rate, 64, measured).await;
             all_good(&answers)?;

@@ -1,5 +1,6 @@
 //! Opening, migrating, copying: the steps in which the engines really differ.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -176,7 +177,10 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .connect_with(options.pragma("cache_size", SQLITE_READER_CACHE).pragma("query_only", "on"))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
-    tokio::spawn(checkpoints::run(reader.clone(), Arc::clone(&commits)));
+    let file = File::open(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
+    let database =
+        checkpoints::Database { reader: reader.clone(), writer: writer.clone(), file: Arc::new(file) };
+    tokio::spawn(checkpoints::run(database, Arc::clone(&commits)));
     Ok(Db { engine: Engine::Sqlite { reader, writer, commits }, news: News::here() })
 }
 
