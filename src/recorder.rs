@@ -17,7 +17,6 @@ mod too_fast;
 pub use recording::Recording;
 pub use too_fast::Refused;
 
-use std::mem;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
@@ -257,13 +256,12 @@ impl Committer {
     async fn record(&self, group: &[Ping]) -> Result<Vec<Outcome>> {
         let refused = self.shared.refusals.unnoted(self.shared.clock.now());
         let memory = self.shared.remembered.as_ref();
-        let mut remembered = memory.map(|memory| memory.take(group));
         let recorded: Result<(Recorded, Option<Versions>)> = db::write!(self.db, |tx| {
             if let Some(gap) = refused {
                 witness::note_outage(tx, gap).await?;
             }
-            // What one attempt relied on, the next does not.
-            let remembered = remembered.as_mut().map(mem::take);
+            // What one attempt relied on, the next does not: it is taken out.
+            let remembered = memory.map(|memory| memory.take(group));
             let recorded = pings::record(tx, &self.plans, group, remembered).await?;
             Ok((recorded, self.meet(tx).await?))
         });
@@ -297,7 +295,10 @@ impl Committer {
         });
         match stamped {
             Ok((stamped, versions)) => {
-                if let (Some(memory), Some(versions)) = (&self.shared.remembered, versions) {
+                // Anything else may have moved the checks themselves.
+                if let (Some(memory), Some(versions), Stamped::Regular) =
+                    (&self.shared.remembered, versions, &stamped)
+                {
                     memory.put([], versions);
                 }
                 refused.into_iter().for_each(|gap| self.shared.refusals.noted(gap));

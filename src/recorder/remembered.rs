@@ -39,7 +39,8 @@ impl Default for Remembered {
 }
 
 impl Remembered {
-    /// Takes out what is remembered of the checks of a group.
+    /// Takes out what is remembered of the checks of a group. To be called in the transaction that writes them: what was
+    /// put in before it, and is not true after it, would stay.
     pub(super) fn take(&self, group: &[Ping]) -> HashMap<Uuid, Repeatable> {
         let mut memory = self.memory();
         group.iter().filter_map(|ping| Some((ping.check, memory.checks.take(ping.check)?.seen))).collect()

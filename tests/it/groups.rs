@@ -53,15 +53,19 @@ async fn make_checks(world: &World) -> Vec<Check> {
         start_kw: "START".to_owned(),
         ..Settings::default()
     };
+    make(world, (0..CHECKS).map(settings)).await
+}
+
+/// Makes checks in the first account's project.
+pub async fn make(world: &World, all: impl Iterator<Item = Settings>) -> Vec<Check> {
     let mut tx = world.app.db.begin_write().await.unwrap();
     let project =
         flatline::accounts::store::find_project_by_uuid(&mut tx, world.owner.project).await.unwrap().unwrap();
     let account = world.app.lock_account(&mut tx, project.account_id).await.unwrap();
     let mut made = Vec::new();
-    for place in 0..CHECKS {
+    for settings in all {
         let ids = (id::uuid(), id::uuid());
-        let created =
-            checks::create(&mut tx, &account, project.id, &settings(place), ids, START).await.unwrap();
+        let created = checks::create(&mut tx, &account, project.id, &settings, ids, START).await.unwrap();
         let Created::Check(check) = created else { panic!("there is room") };
         made.push(*check);
     }

@@ -3,12 +3,13 @@
 
 use flatline::checks::log::{self, Entry};
 use flatline::checks::state::State;
-use flatline::checks::{self, Check, Created, Settings, Signal};
+use flatline::checks::{self, Check, Settings, Signal};
 use flatline::db::{Db, Statement};
 use flatline::pings::{self, Outcome, Ping};
 use flatline::time::Span;
-use flatline::{id, pause, plans};
+use flatline::{pause, plans};
 
+use crate::groups::make;
 use crate::races::rows;
 use crate::support::{Chance, Engine, START, World, on_both, success};
 
@@ -61,20 +62,8 @@ impl Event {
 }
 
 async fn make_checks(world: &World) -> Vec<Check> {
-    let mut tx = world.app.db.begin_write().await.unwrap();
-    let project =
-        flatline::accounts::store::find_project_by_uuid(&mut tx, world.owner.project).await.unwrap().unwrap();
-    let account = world.app.lock_account(&mut tx, project.account_id).await.unwrap();
-    let mut made = Vec::new();
-    for place in 0..CHECKS {
-        let settings = Settings { name: format!("job {place}"), ..Settings::default() };
-        let ids = (id::uuid(), id::uuid());
-        let created = checks::create(&mut tx, &account, project.id, &settings, ids, START).await.unwrap();
-        let Created::Check(check) = created else { panic!("there is room") };
-        made.push(*check);
-    }
-    tx.commit().await.unwrap();
-    made
+    let settings = |place| Settings { name: format!("job {place}"), ..Settings::default() };
+    make(world, (0..CHECKS).map(settings)).await
 }
 
 /// Does to a check whatever is no ping, through `db`, as this process or another would.
@@ -182,6 +171,7 @@ async fn a_repeat_is_refused_from_memory_until_anybody_else_has_written() {
     let is_refused = async || matches!(recorded(&world, ping()).await, Outcome::TooFast { .. });
     for by in [&world.app.db, &other] {
         world.advance(Span::hours(1));
+        world.app.stamp().await.unwrap();
         let mut tx = world.app.db.begin_write().await.unwrap();
         let free = world.app.settings.plans.get("free").unwrap();
         plans::change(&mut tx, check.account_id, free).await.unwrap();
