@@ -86,5 +86,7 @@ mod tests {
             !memory.expects(check(3 * REMEMBERED - 1), Time(60_005)),
             "a floor later nothing is expected"
         );
+        let kept = (0..3 * REMEMBERED).filter(|number| memory.of(check(*number)).is_some()).count();
+        assert!((REMEMBERED..=2 * REMEMBERED).contains(&kept), "{kept}");
     }
 }
