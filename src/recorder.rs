@@ -23,7 +23,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::checks::group::Repeatable;
 use crate::config::Plans;
 use crate::db::{self, Db, Fault, Versions, WriteTx, fault};
 use crate::error::{Error, Result};
@@ -51,7 +50,7 @@ pub struct Unavailable;
 type Answer<T> = oneshot::Sender<std::result::Result<T, Unavailable>>;
 
 enum Job {
-    Ping(Box<Ping>, Answer<Outcome>),
+    Ping(Ping, Answer<Outcome>),
     Stamp(Answer<Stamped>),
     Close,
 }
@@ -127,7 +126,7 @@ impl Recorder {
         let received_at = ping.received_at;
         let (answer, answered) = oneshot::channel();
         let way = if self.shared.expects_refusal(&ping) { &self.asking } else { &self.queue };
-        if way.try_send(Job::Ping(Box::new(ping), answer)).is_err() {
+        if way.try_send(Job::Ping(ping, answer)).is_err() {
             self.shared.refusals.add(received_at, self.shared.clock.now());
             return Err(Unavailable);
         }
@@ -201,7 +200,7 @@ impl Committer {
             let mut stamps = Vec::new();
             for job in jobs.drain(..) {
                 match job {
-                    Job::Ping(ping, answer) => pings.push((*ping, answer)),
+                    Job::Ping(ping, answer) => pings.push((ping, answer)),
                     Job::Stamp(answer) => stamps.push(answer),
                     Job::Close => {}
                 }
@@ -267,7 +266,7 @@ impl Committer {
         });
         let outcomes = recorded.map(|(Recorded { outcomes, repeatable }, versions)| {
             if let (Some(memory), Some(versions)) = (memory, versions) {
-                memory.put(repeatable.into_iter().map(Repeatable::of), versions);
+                memory.put(repeatable, versions);
             }
             outcomes
         });

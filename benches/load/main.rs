@@ -8,6 +8,7 @@
 mod bounds;
 mod dashboard;
 mod driver;
+mod plan;
 mod report;
 mod scale;
 mod scenarios;
@@ -18,8 +19,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use plan::Plan;
 use report::{Figure, Line};
-use scenarios::{Bench, Plan, SCENARIOS, Sample};
+use scenarios::{Bench, SCENARIOS, Sample};
 
 /// Why a bench could not go on.
 pub type Failure = Box<dyn std::error::Error>;

@@ -6,7 +6,7 @@ use crate::driver::{self, Target};
 use crate::report::Aim;
 use crate::scenarios::{Bench, Sample, all_good};
 use crate::seed;
-use crate::stage::{Database, Engine, Size};
+use crate::stage::{Database, Size};
 
 /// The log rows that are extrapolated to.
 const FAR: f64 = 100_000_000.0;
@@ -31,22 +31,10 @@ async fn median_ms(database: &Database, requests: impl Iterator<Item = String>) 
 }
 
 impl Bench {
-    pub(crate) async fn bounds(&mut self) -> Result<Vec<Sample>, Failure> {
+    pub(crate) fn bounds(&self) -> Result<Vec<Sample>, Failure> {
         let (half, most) = bounds::durable_write_ms(&self.folder)?;
-        let database = self.main(Engine::Sqlite).await?;
-        let rate = bounds::engine_rate(&database.url, self.plan.checks, self.plan.measured).await?;
         let disk = format!("99 of 100 within {most:.2} ms");
-        Ok(vec![
-            line("one durable write of 4 kB".to_owned(), Aim::Nothing, None, half, "ms", disk),
-            line(
-                "the same rows by SQLite alone, without a program".to_owned(),
-                Aim::Nothing,
-                None,
-                rate,
-                "/s",
-                "one connection, 100 pings a transaction".to_owned(),
-            ),
-        ])
+        Ok(vec![line("one durable write of 4 kB".to_owned(), Aim::Nothing, None, half, "ms", disk)])
     }
 
     pub(crate) async fn log(&mut self) -> Result<Vec<Sample>, Failure> {

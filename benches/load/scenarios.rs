@@ -9,10 +9,12 @@ use flatline::time::Clock;
 use tokio::sync::Notify;
 
 use crate::Failure;
+use crate::bounds;
 use crate::dashboard;
 use crate::driver::{self, Answers, Target};
+use crate::plan::Plan;
 use crate::report::Aim;
-use crate::stage::{Database, Engine, Postgres, Server, Size};
+use crate::stage::{Database, Engine, Postgres, Server, Size, own_processor_ms};
 
 /// Every scenario by name, with what it measures.
 pub const SCENARIOS: &[(&str, &str)] = &[
@@ -21,7 +23,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("refused-sqlite", "refused repeats a second, SQLite"),
     ("refused-postgres", "the same, PostgreSQL"),
     ("latency", "the 99th percentile at a fixed load, SQLite"),
-    ("bounds", "what a durable write costs here, and SQLite alone with the same rows"),
+    ("bounds", "what a durable write costs here"),
     ("size", "accepted pings a second with very many checks against few, SQLite"),
     ("memory", "resident memory at rest and under full load, SQLite"),
     ("log", "accepted pings a second and a look at a log, over ever more log rows, SQLite"),
@@ -32,65 +34,6 @@ pub const SCENARIOS: &[(&str, &str)] = &[
     ("dashboard", "the list of a thousand checks as a page, SQLite"),
     ("processes", "accepted pings a second with 1, 2 and 3 processes on one PostgreSQL"),
 ];
-
-/// How large and how long.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub runs: usize,
-    pub(crate) warm_up: Duration,
-    /// For how long a server is pinged before it is measured, so that it has met most checks.
-    pub(crate) acquaintance: Duration,
-    pub(crate) measured: Duration,
-    /// The same for latencies: long enough for the log of the database to be carried over several times.
-    pub(crate) watched: Duration,
-    pub(crate) connections: u64,
-    pub(crate) few: u64,
-    pub(crate) checks: u64,
-    pub(crate) many: u64,
-    pub(crate) logged: u64,
-    pub(crate) overdue: u64,
-    pub(crate) offered: u32,
-    /// Times that a page is loaded.
-    loads: usize,
-}
-
-impl Plan {
-    pub fn full() -> Self {
-        Self {
-            runs: 5,
-            warm_up: Duration::from_millis(700),
-            acquaintance: Duration::from_secs(6),
-            measured: Duration::from_millis(3000),
-            watched: Duration::from_secs(20),
-            connections: 256,
-            few: 1000,
-            checks: 100_000,
-            many: 1_000_000,
-            logged: 20,
-            overdue: 10_000,
-            offered: 2000,
-            loads: 200,
-        }
-    }
-
-    pub fn quick() -> Self {
-        Self {
-            runs: 1,
-            warm_up: Duration::from_millis(100),
-            acquaintance: Duration::from_millis(100),
-            measured: Duration::from_millis(300),
-            watched: Duration::from_millis(300),
-            connections: 16,
-            few: 100,
-            checks: 1000,
-            many: 1000,
-            logged: 3,
-            overdue: 100,
-            offered: 100,
-            loads: 3,
-        }
-    }
-}
 
 /// One measurement.
 #[derive(Clone, Debug)]
@@ -113,6 +56,13 @@ pub struct Bench {
     swept: u64,
 }
 
+/// What an engine does without a program around it.
+struct Alone {
+    per_second: f64,
+    /// Microseconds of processor time a ping, of the engine and of what asks it.
+    processor_us: f64,
+}
+
 /// What a load came to, and what it cost.
 pub(crate) struct Load {
     pub(crate) answers: Answers,
@@ -133,7 +83,7 @@ impl Bench {
             "refused-sqlite" => self.refused(Engine::Sqlite).await,
             "refused-postgres" => self.refused(Engine::Postgres).await,
             "latency" => self.latency().await,
-            "bounds" => self.bounds().await,
+            "bounds" => self.bounds(),
             "size" => self.size().await,
             "log" => self.log().await,
             "neighbours" => self.neighbours().await,
@@ -154,6 +104,8 @@ impl Bench {
         let ok = self.load(&database, &[&server], Target::Healthz, 200).await?;
         let pings = self.load(&database, &[&server], self.open_checks(), 200).await?;
         let note = format!("OK {:.0}/s", ok.answers.per_second());
+        drop(server);
+        let alone = self.alone(&database).await?;
         Ok(vec![
             Sample {
                 work: format!("accepted pings, {}, {} checks", engine.name(), self.plan.checks),
@@ -171,7 +123,38 @@ impl Bench {
                 unit: "us",
                 note: format!("OK {:.1} us", ok.processor_us),
             },
+            Sample {
+                work: format!("the same rows by {} alone, without a program", engine.name()),
+                aim: Aim::Nothing,
+                ratio: Some(alone.per_second / ok.answers.per_second()),
+                figure: alone.per_second,
+                unit: "/s",
+                note: format!(
+                    "{:.1} us of processor time each, {:.2} times OK",
+                    alone.processor_us,
+                    alone.processor_us / ok.processor_us
+                ),
+            },
         ])
+    }
+
+    /// What the engine does with as many pings in a transaction, and nothing around it.
+    async fn alone(&self, database: &Database) -> Result<Alone, Failure> {
+        let Plan { checks, measured, .. } = self.plan;
+        let now_ms = Clock::System.now().0;
+        let used = || {
+            let engine = self.postgres.as_ref().map_or(0.0, |postgres| database.engine_ms(postgres));
+            engine + own_processor_ms()
+        };
+        let before = used();
+        let done = match database.engine {
+            Engine::Sqlite => bounds::sqlite_alone(&database.url, checks, now_ms, measured).await?,
+            Engine::Postgres => bounds::postgres_alone(&database.url, checks, now_ms, measured).await?,
+        } as f64;
+        Ok(Alone {
+            per_second: done / measured.as_secs_f64(),
+            processor_us: (used() - before) * 1000.0 / done,
+        })
     }
 
     async fn refused(&mut self, engine: Engine) -> Result<Vec<Sample>, Failure> {

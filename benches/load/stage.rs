@@ -217,6 +217,11 @@ impl Drop for Server {
     }
 }
 
+/// Processor time that this process used so far, in milliseconds.
+pub fn own_processor_ms() -> f64 {
+    processor_ms(std::process::id())
+}
+
 /// User and system time of a process and of its children that ended.
 fn processor_ms(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -170,9 +170,9 @@ fn ping(stage: &Stage, event: &Event) -> Ping {
         rid: None,
         exit_status: event.exit_status,
         scheme: "https",
-        remote_addr: Some("192.0.2.14".to_owned()),
-        method: "POST".to_owned(),
-        user_agent: "curl/8.14.1".to_owned(),
+        remote_addr: Some("192.0.2.14".into()),
+        method: "POST".into(),
+        user_agent: "curl/8.14.1".into(),
         body: demo::body(event).into_bytes(),
         received_at: event.at,
     }

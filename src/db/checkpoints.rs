@@ -14,15 +14,20 @@ use std::time::Duration;
 use sqlx::{Pool, Sqlite};
 
 use super::commits::Commits;
+use super::writer::Writer;
 
 /// Pages of the log from which on a commit carries them over itself.
 pub(super) const WRITER_PAGES: u32 = 65_536;
 /// Fewer pages than this are not worth the waits for the disk that a checkpoint costs.
-const WORTH_PAGES: i64 = 4_096;
+const WORTH_PAGES: i64 = 64;
 /// Pages of the log from which on it should begin anew.
 const LONG_PAGES: i64 = 32_768;
-/// The shortest time between two looks at the log.
-const PACE: Duration = Duration::from_millis(250);
+/// How long nothing is carried over afterwards, for each page, within limits. A ping that comes while pages are carried over
+/// waits until the disk has them all. So they are few, and often, for as long as the disk keeps up with that; beyond, pages
+/// that change again and again are better carried over once.
+const REST: Duration = Duration::from_micros(80);
+const SHORTEST_REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_millis(250);
 
 /// Waits for nobody: what somebody still reads stays where it is.
 const CARRY_OVER: &str = "PRAGMA wal_checkpoint(PASSIVE)";
@@ -37,7 +42,7 @@ struct Log {
 /// The file's two ways in, and the file.
 pub(super) struct Database {
     pub(super) reader: Pool<Sqlite>,
-    pub(super) writer: Pool<Sqlite>,
+    pub(super) writer: Arc<Writer>,
     pub(super) file: Arc<File>,
 }
 
@@ -49,31 +54,34 @@ pub(super) async fn run(database: Database, commits: Arc<Commits>) {
             () = commits.made() => {}
             () = reader.close_event() => break,
         }
-        if let Err(error) = carry_over(&database).await
-            && !reader.is_closed()
-        {
-            tracing::warn!(%error, "the log of the database was not carried over; a commit will do it");
-        }
-        tokio::time::sleep(PACE).await;
+        let pages = carry_over(&database).await.unwrap_or_else(|error| {
+            if !reader.is_closed() {
+                tracing::warn!(%error, "the log of the database was not carried over; a commit will do it");
+            }
+            0
+        });
+        tokio::time::sleep((REST * pages).clamp(SHORTEST_REST, LONGEST_REST)).await;
     }
     // The system takes a process's locks on a file away as soon as the process closes it once, whoever took them.
     reader.close().await;
     writer.close().await;
 }
 
-async fn carry_over(database: &Database) -> sqlx::Result<()> {
+/// Carries over what is worth it; gives how many pages of the log that were.
+async fn carry_over(database: &Database) -> sqlx::Result<u32> {
     let Database { reader, writer, file } = database;
     let log: Log = sqlx::query_as("PRAGMA wal_checkpoint(NOOP)").fetch_one(reader).await?;
+    let left = log.log - log.checkpointed;
     let is_long = log.log >= LONG_PAGES;
-    if is_long || log.log - log.checkpointed >= WORTH_PAGES {
-        sqlx::query(CARRY_OVER).execute(reader).await?;
-        let file = Arc::clone(file);
-        tokio::task::spawn_blocking(move || file.sync_data())
-            .await
-            .map_err(|_| sqlx::Error::WorkerCrashed)??;
+    if !is_long && left < WORTH_PAGES {
+        return Ok(0);
     }
+    sqlx::query(CARRY_OVER).execute(reader).await?;
+    let file = Arc::clone(file);
+    let synced = tokio::task::spawn_blocking(move || file.sync_data());
+    synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
     if is_long {
-        sqlx::query(CARRY_OVER).execute(writer).await?;
+        sqlx::query(CARRY_OVER).execute(&mut *writer.acquire().await?).await?;
     }
-    Ok(())
+    Ok(u32::try_from(left).unwrap_or(0))
 }

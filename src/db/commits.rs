@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Sqlite, SqliteConnection};
+use sqlx::SqliteConnection;
 use tokio::sync::Notify;
 
+use super::writer::Writing;
 use super::{Conn, Db, Engine, WriteTx};
 
 /// The commits of this process, and whatever else takes away what is known of the file.
@@ -39,6 +39,11 @@ impl Commits {
         self.number.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[cfg(test)]
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+
     pub(super) fn tell(&self) {
         self.made.notify_one();
     }
@@ -55,7 +60,7 @@ impl Commits {
 }
 
 /// The right to write, in hand: nobody else in this process does so meanwhile.
-pub struct Held(#[expect(dead_code, reason = "it is held, not used")] PoolConnection<Sqlite>);
+pub struct Held(#[expect(dead_code, reason = "it is held, not used")] Writing);
 
 impl Db {
     /// Waits until nobody in this process writes, and tells the state of the database; `None` on PostgreSQL, where

@@ -59,7 +59,8 @@ impl Db {
             Engine::Sqlite { writer, .. } => {
                 let text = rows::text_of(statement, true);
                 let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", text.as_str()));
-                let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(sql).fetch_all(writer).await?;
+                let steps: Vec<(i64, i64, i64, String)> =
+                    sqlx::query_as(sql).fetch_all(&mut *writer.acquire().await?).await?;
                 Ok(steps.into_iter().map(|(.., step)| step).collect())
             }
             Engine::Postgres(pool) => {
@@ -124,7 +125,9 @@ pub async fn create_schema(url: &str, schema: &str) -> sqlx::Result<()> {
 pub async fn pretend_newer(db: &Db) -> sqlx::Result<()> {
     let sql = "UPDATE _sqlx_migrations SET version = 99990101000000 WHERE version = 1";
     match &db.engine {
-        Engine::Sqlite { writer, .. } => sqlx::query(sql).execute(writer).await.map(drop),
+        Engine::Sqlite { writer, .. } => {
+            sqlx::query(sql).execute(&mut *writer.acquire().await?).await.map(drop)
+        }
         Engine::Postgres(pool) => sqlx::query(sql).execute(pool).await.map(drop),
     }
 }

@@ -17,6 +17,7 @@ mod rows;
 mod scope;
 mod statement;
 mod text;
+mod writer;
 
 pub use classify::{Fault, fault, is_taken};
 pub use commits::{Held, Version, Versions};
@@ -34,10 +35,11 @@ pub(crate) use text::text_enum;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use sqlx::{Pool, Postgres, Sqlite, Transaction};
+use sqlx::{Pool, Postgres, Sqlite, SqliteConnection, Transaction};
 use uuid::Uuid;
 
 use commits::Commits;
+use writer::{Writer, Writing};
 
 /// A database of either engine; clones share its connections.
 #[derive(Clone)]
@@ -48,13 +50,39 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Engine {
-    Sqlite { reader: Pool<Sqlite>, writer: Pool<Sqlite>, commits: Arc<Commits> },
+    Sqlite { reader: Pool<Sqlite>, writer: Arc<Writer>, commits: Arc<Commits> },
     Postgres(Pool<Postgres>),
 }
 
 enum Conn {
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(SqliteTx),
     Postgres(Transaction<'static, Postgres>),
+}
+
+/// A transaction on SQLite's file.
+enum SqliteTx {
+    Reading(Transaction<'static, Sqlite>),
+    Writing(Writing),
+}
+
+impl Deref for SqliteTx {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        match self {
+            Self::Reading(tx) => tx,
+            Self::Writing(writing) => writing,
+        }
+    }
+}
+
+impl DerefMut for SqliteTx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        match self {
+            Self::Reading(tx) => tx,
+            Self::Writing(writing) => writing,
+        }
+    }
 }
 
 /// A snapshot to read from.
@@ -125,7 +153,8 @@ impl WriteTx {
             commits.count();
         }
         match self.tx.0 {
-            Conn::Sqlite(tx) => tx.commit().await,
+            Conn::Sqlite(SqliteTx::Writing(writing)) => writing.commit().await,
+            Conn::Sqlite(SqliteTx::Reading(tx)) => tx.commit().await,
             Conn::Postgres(tx) => tx.commit().await,
         }?;
         if let Some(commits) = commits {
@@ -143,7 +172,7 @@ impl Db {
     /// No connection could be had in time.
     pub async fn begin_read(&self) -> sqlx::Result<ReadTx> {
         Ok(ReadTx(match &self.engine {
-            Engine::Sqlite { reader, .. } => Conn::Sqlite(reader.begin().await?),
+            Engine::Sqlite { reader, .. } => Conn::Sqlite(SqliteTx::Reading(reader.begin().await?)),
             Engine::Postgres(pool) => {
                 Conn::Postgres(begin(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
             }
@@ -157,7 +186,7 @@ impl Db {
     pub async fn begin_write(&self) -> sqlx::Result<WriteTx> {
         let (conn, commits) = match &self.engine {
             Engine::Sqlite { writer, commits, .. } => {
-                (Conn::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?), Some(Arc::clone(commits)))
+                (Conn::Sqlite(SqliteTx::Writing(writer.begin().await?)), Some(Arc::clone(commits)))
             }
             Engine::Postgres(pool) => (Conn::Postgres(begin(pool, "BEGIN").await?), None),
         };

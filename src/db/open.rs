@@ -12,6 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions, Connection};
 
 use super::commits::Commits;
+use super::writer::Writer;
 use super::{Db, Engine, News, checkpoints};
 
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
@@ -21,12 +22,13 @@ static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 const PATIENCE: Duration = Duration::from_secs(5);
 const SQLITE_READERS: u32 = 4;
 /// SQLite's `cache_size` of the writer, in kilobytes: all pages that a group of pings changes, and the inner ones of
-/// every tree, or they would be written twice. A reader's is smaller.
-const SQLITE_WRITER_CACHE: &str = "-49152";
+/// every tree. The rest is as near in the system's cache, and a commit after pages were split goes through the whole of
+/// this one.
+const SQLITE_WRITER_CACHE: &str = "-12288";
 const SQLITE_READER_CACHE: &str = "-8192";
 /// Bytes of a page of a new file. A ping changes a few hundred bytes on two pages anywhere in the file, and each is written
-/// whole, twice.
-const SQLITE_PAGE: u32 = 1024;
+/// whole, twice; on smaller ones, most pings split one.
+const SQLITE_PAGE: u32 = 2048;
 const POSTGRES_CONNECTIONS: u32 = 16;
 /// PostgreSQL ends a statement that takes longer: a stalled statement must not hold row locks for good.
 const STATEMENT_TIMEOUT: &str = "20s";
@@ -144,33 +146,24 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
     create_private(path, false)?;
     let options = sqlite_options(path);
     let commits = Arc::new(Commits::default());
-    let replaced = Arc::clone(&commits);
-    let writer = SqlitePoolOptions::new()
-        .max_connections(1)
-        .acquire_timeout(PATIENCE)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        // Some errors (a full disk) make the engine end the transaction by itself; the driver goes on counting it
-        // as open and could not begin another one, so such a connection is replaced.
-        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
-        // It knows nothing of what others committed before it was opened.
-        .after_connect(move |_, _| {
-            replaced.count();
-            Box::pin(async { Ok(()) })
-        })
-        .connect_with(
-            options
-                .clone()
-                .pragma("cache_size", SQLITE_WRITER_CACHE)
-                .pragma("wal_autocheckpoint", checkpoints::WRITER_PAGES.to_string()),
-        )
+    let writing = options
+        .clone()
+        .pragma("cache_size", SQLITE_WRITER_CACHE)
+        .pragma("wal_autocheckpoint", checkpoints::WRITER_PAGES.to_string());
+    let writer = Writer::open(writing, PATIENCE, Arc::clone(&commits))
         .await
         .map_err(|source| OpenError::Connect { engine, source })?;
-    migrated(SQLITE.run(&writer).await, engine)?;
+    {
+        let mut writing = writer.acquire().await.map_err(|source| OpenError::Connect { engine, source })?;
+        migrated(SQLITE.run(&mut *writing).await, engine)?;
+    }
+    let writer = Arc::new(writer);
     // A list of a thousand checks fits in: the engine and whoever takes its rows would wake each other for each row.
     let options = options.row_buffer_size(4096);
     let reader = SqlitePoolOptions::new()
         .max_connections(SQLITE_READERS)
+        // A file does not go away as a server does, and each look would wait for the answer.
+        .test_before_acquire(false)
         .acquire_timeout(PATIENCE)
         .idle_timeout(None)
         .max_lifetime(None)
@@ -179,7 +172,7 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .map_err(|source| OpenError::Connect { engine, source })?;
     let file = File::open(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
     let database =
-        checkpoints::Database { reader: reader.clone(), writer: writer.clone(), file: Arc::new(file) };
+        checkpoints::Database { reader: reader.clone(), writer: Arc::clone(&writer), file: Arc::new(file) };
     tokio::spawn(checkpoints::run(database, Arc::clone(&commits)));
     Ok(Db { engine: Engine::Sqlite { reader, writer, commits }, news: News::here() })
 }

@@ -5,7 +5,7 @@
 //! length is rounded up so that few texts are prepared (a row that fills it up is all NULL, and the text leaves it out),
 //! PostgreSQL one array a column.
 
-use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -25,7 +25,7 @@ const SQLITE_LARGEST: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Long(Option<i64>),
-    Text(Option<Cow<'static, str>>),
+    Text(Option<Arc<str>>),
     Uuid(Option<Uuid>),
     Blob(Option<Vec<u8>>),
 }
@@ -46,12 +46,21 @@ value_of! {
     Time => |at| Self::Long(Some(at.0));
     Option<Time> => |at| Self::Long(at.map(|at| at.0));
     Option<Span> => |span| Self::Long(span.map(|span| span.0));
-    &'static str => |text| Self::Text(Some(Cow::Borrowed(text)));
-    String => |text| Self::Text(Some(Cow::Owned(text)));
-    Option<String> => |text| Self::Text(text.map(Cow::Owned));
+    &'static str => |word| Self::Text(Some(shared(word)));
+    String => |text| Self::Text(Some(text.into()));
+    Arc<str> => |text| Self::Text(Some(text));
+    Option<Arc<str>> => |text| Self::Text(text);
     Uuid => |uuid| Self::Uuid(Some(uuid));
     Option<Uuid> => |uuid| Self::Uuid(uuid);
     Vec<u8> => |blob| Self::Blob(Some(blob));
+}
+
+/// A word of the program as the engine's driver takes it, made once in each thread: every row of a group has some.
+fn shared(word: &'static str) -> Arc<str> {
+    thread_local! {
+        static SHARED: RefCell<HashMap<&'static str, Arc<str>>> = RefCell::default();
+    }
+    SHARED.with_borrow_mut(|all| Arc::clone(all.entry(word).or_insert_with(|| word.into())))
 }
 
 impl ReadTx {
@@ -276,7 +285,11 @@ fn postgres_arguments<const N: usize>(text: &Text<'_>, rows: &[[Value; N]]) -> P
             }};
         }
         match *type_ {
-            "TEXT" => array!(Text),
+            "TEXT" => {
+                let texts =
+                    values.map(|value| if let Value::Text(text) = value { text.as_deref() } else { None });
+                arguments.add(texts.collect::<Vec<_>>())
+            }
             "UUID" => array!(Uuid),
             "BYTEA" => array!(Blob),
             _ => array!(Long),

@@ -6,7 +6,7 @@ use sqlx::{
     Arguments, AssertSqlSafe, Encode, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite, Transaction, Type,
 };
 
-use super::{Conn, inspect};
+use super::{Conn, SqliteTx, inspect};
 
 /// One SQL text with its name; made only by [`statements!`], so that the test that prepares them all on both
 /// engines cannot miss one.
@@ -43,7 +43,7 @@ pub trait FromSql: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> +
 impl<T> FromSql for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 enum Bound<'c> {
-    Sqlite(&'c mut Transaction<'static, Sqlite>, SqliteArguments),
+    Sqlite(&'c mut SqliteTx, SqliteArguments),
     Postgres(&'c mut Transaction<'static, Postgres>, PgArguments),
 }
 

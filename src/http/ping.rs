@@ -31,6 +31,8 @@ use crate::recorder::Unavailable;
 const SLUG_MAX: usize = 100;
 /// Names what a ping may be sent with; any other method in capitals counts too.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+/// Characters of a method that are kept.
+const METHOD_CHARS: usize = 20;
 const NO_STORE: &str = "max-age=0, no-cache, no-store, must-revalidate, private";
 
 pub fn routes() -> Router<Arc<App>> {
@@ -129,8 +131,8 @@ async fn take(app: &App, from: Caller, address: &str, request: Request) -> Respo
         rid,
         exit_status,
         scheme: if from.https { "https" } else { "http" },
-        remote_addr: Some(from.address.to_string()),
-        method: parts.method.as_str().chars().take(20).collect(),
+        remote_addr: Some(from.address.to_string().into()),
+        method: beginning(parts.method.as_str(), METHOD_CHARS).into(),
         user_agent: user_agent(&parts.headers),
         body,
         received_at: app.clock.now(),
@@ -378,9 +380,14 @@ impl Query {
     }
 }
 
-fn user_agent(headers: &HeaderMap) -> String {
+fn user_agent(headers: &HeaderMap) -> Arc<str> {
     let bytes = headers.get(header::USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
-    String::from_utf8_lossy(bytes).chars().take(USER_AGENT_CHARS).collect()
+    beginning(&String::from_utf8_lossy(bytes), USER_AGENT_CHARS).into()
+}
+
+/// So many characters of a text, or all of it.
+fn beginning(text: &str, chars: usize) -> &str {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{Decided, Outcome, PRUNE_EVERY, Ping, Recorded, decide, entry, prune, take};
 use crate::checks::Check;
 use crate::checks::group::{Repeat, Repeatable, store};
-use crate::checks::log::{self, Entry};
+use crate::checks::log::{self, NewEntry};
 use crate::checks::state::Taken;
 use crate::config::Plans;
 use crate::db::WriteTx;
@@ -23,7 +23,7 @@ use crate::time::Time;
 /// A check that a group is about.
 struct Known {
     /// As it is after the group's pings so far.
-    check: Check,
+    check: Box<Check>,
     /// Whether the whole row was read, or only what a repeat needs.
     is_whole: bool,
     waiting: Option<Waiting>,
@@ -35,7 +35,7 @@ struct Waiting {
     first_at: Time,
     seen_seq: i64,
     /// By their place in the group.
-    entries: Vec<(usize, Entry)>,
+    entries: Vec<(usize, NewEntry)>,
 }
 
 pub(super) async fn record(
@@ -63,8 +63,11 @@ pub(super) async fn record(
         });
     }
     write(tx, plans, group, checks.values_mut().collect()).await?;
-    let repeatable = checks.into_values().filter(|known| !known.is_whole).map(|known| known.check);
-    Ok(Recorded { outcomes, repeatable: repeatable.collect() })
+    let mut repeatable = Vec::with_capacity(checks.len());
+    repeatable.extend(
+        checks.into_values().filter(|known| !known.is_whole).map(|known| Repeatable::of(*known.check)),
+    );
+    Ok(Recorded { outcomes, repeatable })
 }
 
 /// Locks the checks of a group and reads of each as much as its pings need, but for those that are remembered and will
@@ -91,7 +94,8 @@ async fn find(
         found.into_iter().partition(|check| check.is_repeatable && !others.contains(&check.uuid));
     let whole: Vec<Uuid> = whole.into_iter().map(|check| check.uuid).collect();
     let whole = store::list(tx, &whole).await?;
-    let known = |check: Check, is_whole| (check.uuid, Known { check, is_whole, waiting: None });
+    let known =
+        |check: Check, is_whole| (check.uuid, Known { check: Box::new(check), is_whole, waiting: None });
     let some = some.into_iter().chain(remembered.into_values());
     let some = some.map(|check| known(check.into_check(), false));
     Ok(some.chain(whole.into_iter().map(|check| known(check, true))).collect())
@@ -121,7 +125,7 @@ async fn write(tx: &mut WriteTx, plans: &Plans, group: &[Ping], mut checks: Vec<
     }
     checks.sort_unstable_by_key(|known| known.check.id);
     let mut repeats = Vec::with_capacity(checks.len());
-    let mut entries = Vec::with_capacity(checks.len());
+    let mut entries = Vec::with_capacity(group.len());
     let mut full = Vec::new();
     for Known { check, waiting, .. } in checks {
         let (Some(waiting), check) = (waiting.take(), &*check) else { continue };

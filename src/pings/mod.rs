@@ -9,6 +9,7 @@ pub mod filter;
 mod group;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use crate::alerts;
 use crate::checks::flips::NewFlip;
 use crate::checks::group::store::{list_refusable, lock_all};
 use crate::checks::group::{Refusable, Repeatable};
-use crate::checks::log::{self, Entry};
+use crate::checks::log::{self, NewEntry};
 use crate::checks::state::{self, Arrival, RunChange, Step, Taken};
 use crate::checks::{self, Check, Reason, Signal};
 use crate::config::Plans;
@@ -44,9 +45,9 @@ pub struct Ping {
     pub exit_status: Option<u8>,
     /// `http`, `https` or `email`.
     pub scheme: &'static str,
-    pub remote_addr: Option<String>,
-    pub method: String,
-    pub user_agent: String,
+    pub remote_addr: Option<Arc<str>>,
+    pub method: Arc<str>,
+    pub user_agent: Arc<str>,
     /// Cut to the body limit.
     pub body: Vec<u8>,
     /// The server's clock after the body was read.
@@ -77,7 +78,7 @@ pub struct Recorded {
     /// How each was answered, in the order of the group.
     pub outcomes: Vec<Outcome>,
     /// Those of the group's checks, as they are now, of which only repeats were recorded. None where nothing is remembered.
-    pub repeatable: Vec<Check>,
+    pub repeatable: Vec<Repeatable>,
 }
 
 /// Records a group of pings and answers each, in the order given. A caller that remembers what checks looked like after
@@ -249,13 +250,13 @@ async fn follow(tx: &mut WriteTx, plans: &Plans, check: &Check, ping: &Ping, tak
     Ok(())
 }
 
-fn entry(check_id: i64, n: i64, ping: &Ping, taken: &Taken) -> Entry {
-    Entry {
+fn entry(check_id: i64, n: i64, ping: &Ping, taken: &Taken) -> NewEntry {
+    NewEntry {
         check_id,
         n,
         received_at: ping.received_at,
         kind: taken.signal,
-        scheme: ping.scheme.to_owned(),
+        scheme: ping.scheme,
         remote_addr: ping.remote_addr.clone(),
         method: ping.method.clone(),
         user_agent: ping.user_agent.clone(),

@@ -65,7 +65,7 @@ impl Asker {
             let (mut pings, mut answers) = (Vec::with_capacity(jobs.len()), Vec::with_capacity(jobs.len()));
             for job in jobs.drain(..) {
                 if let Job::Ping(ping, answer) = job {
-                    pings.push(*ping);
+                    pings.push(ping);
                     answers.push(answer);
                 }
             }
@@ -109,7 +109,7 @@ impl Asker {
 
     fn pass_on(&self, ping: Ping, answer: Answer<Outcome>) {
         let received_at = ping.received_at;
-        if let Err(error) = self.queue.try_send(Job::Ping(Box::new(ping), answer)) {
+        if let Err(error) = self.queue.try_send(Job::Ping(ping, answer)) {
             self.shared.refusals.add(received_at, self.shared.clock.now());
             if let Job::Ping(_, answer) = error.into_inner() {
                 drop(answer.send(Err(Unavailable)));

@@ -237,8 +237,12 @@ async fn deliver(app: &App, envelope: &Envelope, message: &[u8]) -> &'static str
             exit_status: None,
             scheme: "email",
             remote_addr: None,
-            method: String::new(),
-            user_agent: format!("Email from {sender}").chars().take(USER_AGENT_CHARS).collect(),
+            method: "".into(),
+            user_agent: format!("Email from {sender}")
+                .chars()
+                .take(USER_AGENT_CHARS)
+                .collect::<String>()
+                .into(),
             body: message[..kept].to_vec(),
             received_at: app.clock.now(),
         };

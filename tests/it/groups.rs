@@ -34,9 +34,9 @@ fn ping(place: usize, chance: &mut Chance, received_at: Time) -> (usize, Ping) {
         rid: if signal == Signal::Log { None } else { rids[chance.below(rids.len())] },
         exit_status: (signal == Signal::Fail).then_some(3),
         scheme: "http",
-        remote_addr: Some("203.0.113.9".to_owned()),
-        method: ["GET", "POST"][chance.below(2)].to_owned(),
-        user_agent: "curl/8.5.0".to_owned(),
+        remote_addr: Some("203.0.113.9".into()),
+        method: ["GET", "POST"][chance.below(2)].into(),
+        user_agent: "curl/8.5.0".into(),
         body,
         received_at,
     };

@@ -3,6 +3,8 @@
 
 pub mod store;
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use super::state::Signal;
@@ -26,5 +28,22 @@ pub struct Entry {
     pub exit_status: Option<i64>,
     pub duration_ms: Option<Span>,
     /// Length of the stored body.
+    pub body_bytes: i64,
+}
+
+/// A ping about to be recorded: an [`Entry`] whose texts are shared with the ping.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    pub check_id: i64,
+    pub n: i64,
+    pub received_at: Time,
+    pub kind: Signal,
+    pub scheme: &'static str,
+    pub remote_addr: Option<Arc<str>>,
+    pub method: Arc<str>,
+    pub user_agent: Arc<str>,
+    pub rid: Option<Uuid>,
+    pub exit_status: Option<i64>,
+    pub duration_ms: Option<Span>,
     pub body_bytes: i64,
 }

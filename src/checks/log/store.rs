@@ -1,6 +1,6 @@
 //! SQL of the tables `pings` and `bodies`.
 
-use super::Entry;
+use super::{Entry, NewEntry};
 use crate::db::{ReadTx, Value, WriteTx, statements};
 use crate::error::Result;
 
@@ -49,14 +49,14 @@ struct Sum {
     number: Option<i64>,
 }
 
-pub async fn create(tx: &mut WriteTx, entry: &Entry, body: &[u8]) -> Result<()> {
+pub async fn create(tx: &mut WriteTx, entry: &NewEntry, body: &[u8]) -> Result<()> {
     let change = tx
         .change(CREATE_ENTRY)
         .bind(entry.check_id)
         .bind(entry.n)
         .bind(entry.received_at)
         .bind(entry.kind)
-        .bind(entry.scheme.clone())
+        .bind(entry.scheme)
         .bind(entry.remote_addr.clone())
         .bind(entry.method.clone())
         .bind(entry.user_agent.clone())
@@ -72,7 +72,7 @@ pub async fn create(tx: &mut WriteTx, entry: &Entry, body: &[u8]) -> Result<()> 
 }
 
 /// Adds entries of several checks, each with its body.
-pub async fn create_all(tx: &mut WriteTx, entries: Vec<(Entry, &[u8])>) -> Result<()> {
+pub async fn create_all(tx: &mut WriteTx, entries: Vec<(NewEntry, &[u8])>) -> Result<()> {
     let with_body = entries.iter().filter(|(_, body)| !body.is_empty());
     let bodies: Vec<[Value; 3]> = with_body
         .map(|(entry, body)| [entry.check_id.into(), entry.n.into(), body.to_vec().into()])
@@ -84,7 +84,7 @@ pub async fn create_all(tx: &mut WriteTx, entries: Vec<(Entry, &[u8])>) -> Resul
 }
 
 /// The columns of [`CREATE_ENTRIES`].
-fn row_of(entry: Entry) -> [Value; 12] {
+fn row_of(entry: NewEntry) -> [Value; 12] {
     [
         entry.check_id.into(),
         entry.n.into(),

@@ -44,8 +44,8 @@ pub fn success(check: &Check, at: Time) -> Ping {
         exit_status: None,
         scheme: "http",
         remote_addr: None,
-        method: "GET".to_owned(),
-        user_agent: "job".to_owned(),
+        method: "GET".into(),
+        user_agent: "job".into(),
         body: Vec::new(),
         received_at: at,
     }
