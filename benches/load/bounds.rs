@@ -1,8 +1,9 @@
 //! What bounds the program from outside, measured beside it: the disk, and the engine without a program around it.
 
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
@@ -12,6 +13,12 @@ use sqlx::{Arguments, AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 use crate::Failure;
 use crate::seed;
 
+/// Bytes of a page of SQLite's file, as the program makes it, and pages that a ping changes.
+const PAGE: usize = 2048;
+const PAGES: u64 = 2;
+/// Bytes of the log and of the file that it is carried over to: as large as that of 100,000 checks.
+const LOG_BYTES: usize = 1 << 22;
+const CARRIED_BYTES: u64 = 200 << 20;
 /// Pings in one transaction: about as many as the program commits at once under full load.
 const GROUP: usize = 128;
 /// Transactions side by side on PostgreSQL, as in the program.
@@ -24,20 +31,91 @@ const INSERT: &str = "INSERT INTO pings (check_id, n, received_at, kind, scheme,
      body_bytes) SELECT column1, column2, column3, 'success', 'http', '127.0.0.1', 'GET', 'curl/8.5.0', 0 FROM {rows}";
 const COUNTS: &str = "SELECT id, n_pings FROM checks WHERE id <= $1 AND id % $2 = $3";
 
-/// Milliseconds that one durable write of 4 kB takes, half of the time and 99 times of 100.
-pub fn durable_write_ms(folder: &Path) -> Result<(f64, f64), Failure> {
-    let path = folder.join("disk");
-    let mut file = std::fs::File::create(&path)?;
-    let mut took = Vec::new();
-    for _ in 0..300 {
-        file.write_all(&[7; 4096])?;
-        let began = Instant::now();
-        file.sync_data()?;
-        took.push(began.elapsed().as_secs_f64() * 1000.0);
+/// Milliseconds that something takes, half of the time and 99 times of 100.
+#[derive(Clone, Copy)]
+pub struct Took {
+    pub half: f64,
+    pub most: f64,
+}
+
+impl Took {
+    fn of(mut all: Vec<f64>) -> Self {
+        all.sort_by(f64::total_cmp);
+        let quantile = |hundredths: usize| all.get(all.len() * hundredths / 100).copied().unwrap_or(f64::NAN);
+        Self { half: quantile(50), most: quantile(99) }
     }
-    std::fs::remove_file(path)?;
-    took.sort_by(f64::total_cmp);
-    Ok((took[took.len() / 2], took[took.len() * 99 / 100]))
+}
+
+/// What one durable write of 4 kB takes while nothing else is written.
+pub fn durable_write(folder: &Path) -> Result<Took, Failure> {
+    let file = Scratch::new(folder, "disk")?;
+    let took = (0..300).map(|turn| file.write_durably(turn * 4096, 4096)).collect::<Result<_, _>>()?;
+    Ok(Took::of(took))
+}
+
+/// The same for what a lone ping writes, over the same places again and again as a database's log does, at `rate` a second
+/// for as long as it `lasts`, while what the pings before it changed is carried over to a large file: `PAGES` each, at
+/// places at random, fifty times a second.
+pub fn durable_write_beside(folder: &Path, rate: u32, lasts: Duration) -> Result<Took, Failure> {
+    let (log, pages) = (Scratch::new(folder, "log")?, Scratch::new(folder, "pages")?);
+    log.write_durably(0, 2 * LOG_BYTES)?;
+    pages.write_durably(0, CARRIED_BYTES as usize)?;
+    let round = Duration::from_millis(20);
+    let each = u64::from(rate) * PAGES / 50;
+    std::thread::scope(|scope| {
+        let began = Instant::now();
+        let carrying = scope.spawn(move || {
+            let mut random = 1;
+            for turn in 1.. {
+                if began.elapsed() >= lasts {
+                    break;
+                }
+                for _ in 0..each {
+                    random = seed::scramble(random);
+                    pages.0.write_all_at(&[8; PAGE], random % (CARRIED_BYTES / PAGE as u64) * PAGE as u64)?;
+                }
+                pages.0.sync_data()?;
+                std::thread::sleep((round * turn).saturating_sub(began.elapsed()));
+            }
+            std::io::Result::Ok(())
+        });
+        let mut took = Vec::new();
+        for turn in 1.. {
+            if began.elapsed() >= lasts {
+                break;
+            }
+            let bytes = PAGES as usize * PAGE;
+            took.push(log.write_durably(turn as usize * bytes % LOG_BYTES, bytes)?);
+            std::thread::sleep((Duration::from_secs(1) / rate * turn).saturating_sub(began.elapsed()));
+        }
+        carrying.join().map_err(|_| "carrying over panicked")??;
+        Ok(Took::of(took))
+    })
+}
+
+/// A file that goes with the value.
+struct Scratch(File, PathBuf);
+
+impl Scratch {
+    fn new(folder: &Path, name: &str) -> Result<Self, Failure> {
+        let path = folder.join(name);
+        Ok(Self(File::create(&path)?, path))
+    }
+
+    /// Milliseconds that it took.
+    fn write_durably(&self, at: usize, bytes: usize) -> Result<f64, Failure> {
+        let content = vec![7; bytes];
+        let began = Instant::now();
+        self.0.write_all_at(&content, at as u64)?;
+        self.0.sync_data()?;
+        Ok(began.elapsed().as_secs_f64() * 1000.0)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.1));
+    }
 }
 
 /// Checks by id, with the number of their last ping: who remembers them needs not read them.

@@ -76,10 +76,13 @@ async fn carry_over(database: &Database) -> sqlx::Result<u32> {
     if !is_long && left < WORTH_PAGES {
         return Ok(0);
     }
-    sqlx::query(CARRY_OVER).execute(reader).await?;
-    let file = Arc::clone(file);
-    let synced = tokio::task::spawn_blocking(move || file.sync_data());
-    synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
+    // What comes during the first round, the second leaves less of for the one that everybody here waits for.
+    for _ in 0..if is_long { 2 } else { 1 } {
+        sqlx::query(CARRY_OVER).execute(reader).await?;
+        let file = Arc::clone(file);
+        let synced = tokio::task::spawn_blocking(move || file.sync_data());
+        synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
+    }
     if is_long {
         sqlx::query(CARRY_OVER).execute(&mut *writer.acquire().await?).await?;
     }

@@ -1,41 +1,61 @@
 //! A memory of a bounded number of checks: two generations, of which the older is dropped when the younger is full.
+//!
+//! It is kept in many parts. Each grows and loses a generation at a time of its own, which takes as long as it is large, and
+//! pings wait for that.
 
 use std::collections::HashMap;
 use std::mem;
 
 use uuid::Uuid;
 
+/// A power of two.
+const PARTS: usize = 64;
+
 pub(super) struct Generations<V> {
-    /// How many checks are remembered at least; twice as many at most.
+    /// By the last bits of the uuids, which are chance.
+    parts: Vec<Part<V>>,
+    /// How many checks a generation of a part holds.
     size: usize,
+}
+
+struct Part<V> {
     young: HashMap<Uuid, V>,
     old: HashMap<Uuid, V>,
 }
 
 impl<V> Generations<V> {
+    /// One that remembers about `size` checks at least, and twice as many at most.
     pub(super) fn of_size(size: usize) -> Self {
-        Self { size, young: HashMap::new(), old: HashMap::new() }
+        let part = || Part { young: HashMap::new(), old: HashMap::new() };
+        Self { parts: (0..PARTS).map(|_| part()).collect(), size: size.div_ceil(PARTS) }
     }
 
     pub(super) fn get(&self, check: Uuid) -> Option<&V> {
-        self.young.get(&check).or_else(|| self.old.get(&check))
+        let Part { young, old } = &self.parts[part_of(check)];
+        young.get(&check).or_else(|| old.get(&check))
     }
 
     /// Keeps what a check's value becomes, in the place of what it was.
     pub(super) fn put(&mut self, check: Uuid, value: V) {
-        if !self.young.contains_key(&check) {
-            if self.young.len() >= self.size {
-                self.old = mem::take(&mut self.young);
+        let Part { young, old } = &mut self.parts[part_of(check)];
+        if !young.contains_key(&check) {
+            if young.len() >= self.size {
+                *old = mem::take(young);
             }
-            self.old.remove(&check);
+            old.remove(&check);
         }
-        self.young.insert(check, value);
+        young.insert(check, value);
     }
 
     /// Takes a check's value out.
     pub(super) fn take(&mut self, check: Uuid) -> Option<V> {
-        self.young.remove(&check).or_else(|| self.old.remove(&check))
+        let Part { young, old } = &mut self.parts[part_of(check)];
+        young.remove(&check).or_else(|| old.remove(&check))
     }
+}
+
+fn part_of(check: Uuid) -> usize {
+    usize::from(check.as_bytes()[15]) % PARTS
 }
 
 #[cfg(test)]
@@ -48,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten() {
-        const SIZE: usize = 100;
+        const SIZE: usize = 10 * PARTS;
         let mut memory = Generations::of_size(SIZE);
         for number in 0..SIZE {
             memory.put(check(number), number);
@@ -67,12 +87,10 @@ mod tests {
     #[test]
     fn what_is_taken_out_is_gone() {
         let mut memory = Generations::of_size(1);
-        memory.put(check(1), 1);
-        memory.put(check(2), 2);
-        assert_eq!(
-            [memory.take(check(1)), memory.take(check(2)), memory.take(check(3))],
-            [Some(1), Some(2), None]
-        );
-        assert_eq!((memory.get(check(1)), memory.get(check(2))), (None, None));
+        let [old, young] = [check(1), check(1 + PARTS)];
+        memory.put(old, 1);
+        memory.put(young, 2);
+        assert_eq!([memory.take(old), memory.take(young), memory.take(check(3))], [Some(1), Some(2), None]);
+        assert_eq!((memory.get(old), memory.get(young)), (None, None));
     }
 }

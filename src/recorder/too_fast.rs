@@ -11,7 +11,7 @@ use crate::pings::{Outcome, Ping};
 use crate::time::{Span, Time};
 
 /// Checks that are remembered at least; those whose last refusal is older go first.
-const REMEMBERED: usize = 60_000;
+const REMEMBERED: usize = 64_000;
 
 /// Pings of one check that came too fast since this process began to count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
