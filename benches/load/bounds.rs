@@ -31,32 +31,16 @@ const INSERT: &str = "INSERT INTO pings (check_id, n, received_at, kind, scheme,
      body_bytes) SELECT column1, column2, column3, 'success', 'http', '127.0.0.1', 'GET', 'curl/8.5.0', 0 FROM {rows}";
 const COUNTS: &str = "SELECT id, n_pings FROM checks WHERE id <= $1 AND id % $2 = $3";
 
-/// Milliseconds that something takes, half of the time and 99 times of 100.
-#[derive(Clone, Copy)]
-pub struct Took {
-    pub half: f64,
-    pub most: f64,
-}
-
-impl Took {
-    fn of(mut all: Vec<f64>) -> Self {
-        all.sort_by(f64::total_cmp);
-        let quantile = |hundredths: usize| all.get(all.len() * hundredths / 100).copied().unwrap_or(f64::NAN);
-        Self { half: quantile(50), most: quantile(99) }
-    }
-}
-
-/// What one durable write of 4 kB takes while nothing else is written.
-pub fn durable_write(folder: &Path) -> Result<Took, Failure> {
+/// Microseconds that each of some durable writes of 4 kB took while nothing else was written.
+pub fn durable_writes(folder: &Path) -> Result<Vec<u32>, Failure> {
     let file = Scratch::new(folder, "disk")?;
-    let took = (0..300).map(|turn| file.write_durably(turn * 4096, 4096)).collect::<Result<_, _>>()?;
-    Ok(Took::of(took))
+    (0..300).map(|turn| file.write_durably(turn * 4096, 4096)).collect()
 }
 
 /// The same for what a lone ping writes, over the same places again and again as a database's log does, at `rate` a second
 /// for as long as it `lasts`, while what the pings before it changed is carried over to a large file: `PAGES` each, at
 /// places at random, fifty times a second.
-pub fn durable_write_beside(folder: &Path, rate: u32, lasts: Duration) -> Result<Took, Failure> {
+pub fn durable_writes_beside(folder: &Path, rate: u32, lasts: Duration) -> Result<Vec<u32>, Failure> {
     let (log, pages) = (Scratch::new(folder, "log")?, Scratch::new(folder, "pages")?);
     log.write_durably(0, 2 * LOG_BYTES)?;
     pages.write_durably(0, CARRIED_BYTES as usize)?;
@@ -89,7 +73,7 @@ pub fn durable_write_beside(folder: &Path, rate: u32, lasts: Duration) -> Result
             std::thread::sleep((Duration::from_secs(1) / rate * turn).saturating_sub(began.elapsed()));
         }
         carrying.join().map_err(|_| "carrying over panicked")??;
-        Ok(Took::of(took))
+        Ok(took)
     })
 }
 
@@ -102,13 +86,13 @@ impl Scratch {
         Ok(Self(File::create(&path)?, path))
     }
 
-    /// Milliseconds that it took.
-    fn write_durably(&self, at: usize, bytes: usize) -> Result<f64, Failure> {
+    /// Microseconds that it took.
+    fn write_durably(&self, at: usize, bytes: usize) -> Result<u32, Failure> {
         let content = vec![7; bytes];
         let began = Instant::now();
         self.0.write_all_at(&content, at as u64)?;
         self.0.sync_data()?;
-        Ok(began.elapsed().as_secs_f64() * 1000.0)
+        Ok(u32::try_from(began.elapsed().as_micros())?)
     }
 }
 

@@ -45,14 +45,19 @@ impl Answers {
 
     /// Milliseconds within which a share of the answers came.
     pub fn quantile_ms(&mut self, share: f64) -> f64 {
-        self.latencies.sort_unstable();
-        let last = self.latencies.len().saturating_sub(1) as f64;
-        self.latencies.get((last * share) as usize).map_or(f64::NAN, |micros| f64::from(*micros) / 1000.0)
+        quantile_ms(&mut self.latencies, share)
     }
 
     fn count(&mut self, status: Option<u16>, wanted: u16) {
         if status == Some(wanted) { self.good += 1 } else { self.bad += 1 }
     }
+}
+
+/// Milliseconds within which that share of some latencies, in microseconds, lies.
+pub fn quantile_ms(latencies: &mut [u32], share: f64) -> f64 {
+    latencies.sort_unstable();
+    let last = latencies.len().saturating_sub(1) as f64;
+    latencies.get((last * share) as usize).map_or(f64::NAN, |micros| f64::from(*micros) / 1000.0)
 }
 
 /// Draws the requests of one connection.

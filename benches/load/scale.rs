@@ -34,11 +34,12 @@ async fn median_ms(database: &Database, requests: impl Iterator<Item = String>) 
 impl Bench {
     pub(crate) fn bounds(&self) -> Result<Vec<Sample>, Failure> {
         let Plan { offered, measured, .. } = self.plan;
-        let alone = bounds::durable_write(&self.folder)?;
-        let beside = bounds::durable_write_beside(&self.folder, offered, measured)?;
-        let note = |took: bounds::Took| format!("99 of 100 within {:.2} ms", took.most);
-        let bound = |work: &str, took: bounds::Took| {
-            line(work.to_owned(), Aim::Nothing, None, took.half, "ms", note(took))
+        let alone = bounds::durable_writes(&self.folder)?;
+        let beside = bounds::durable_writes_beside(&self.folder, offered, measured)?;
+        let bound = |work: &str, mut took: Vec<u32>| {
+            let [half, most] = [0.5, 0.99].map(|share| driver::quantile_ms(&mut took, share));
+            let note = format!("99 of 100 within {most:.2} ms");
+            line(work.to_owned(), Aim::Nothing, None, half, "ms", note)
         };
         let beside_what = format!("one of what {offered} pings a second write, beside carrying that over");
         Ok(vec![bound("one durable write of 4 kB", alone), bound(&beside_what, beside)])

@@ -18,7 +18,7 @@ use crate::stage::{Database, Engine, Postgres, Server, Size, own_processor_ms};
 
 /// Every scenario by name, with what it measures.
 pub const SCENARIOS: &[(&str, &str)] = &[
-    ("accepted-sqlite", "accepted pings a second and their processor time, SQLite"),
+    ("accepted-sqlite", "accepted pings a second, their processor time, and the engine alone, SQLite"),
     ("accepted-postgres", "the same, PostgreSQL"),
     ("refused-sqlite", "refused repeats a second, SQLite"),
     ("refused-postgres", "the same, PostgreSQL"),

@@ -80,8 +80,12 @@ async fn carry_over(database: &Database) -> sqlx::Result<u32> {
     for _ in 0..if is_long { 2 } else { 1 } {
         sqlx::query(CARRY_OVER).execute(reader).await?;
         let file = Arc::clone(file);
-        let synced = tokio::task::spawn_blocking(move || file.sync_data());
-        synced.await.map_err(|_| sqlx::Error::WorkerCrashed)??;
+        match tokio::task::spawn_blocking(move || file.sync_data()).await {
+            Ok(synced) => synced?,
+            // The program ends; whoever opens the file next carries over what is left.
+            Err(ended) if ended.is_cancelled() => return Ok(0),
+            Err(_) => return Err(sqlx::Error::WorkerCrashed),
+        }
     }
     if is_long {
         sqlx::query(CARRY_OVER).execute(&mut *writer.acquire().await?).await?;

@@ -150,14 +150,9 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .clone()
         .pragma("cache_size", SQLITE_WRITER_CACHE)
         .pragma("wal_autocheckpoint", checkpoints::WRITER_PAGES.to_string());
-    let writer = Writer::open(writing, PATIENCE, Arc::clone(&commits))
-        .await
-        .map_err(|source| OpenError::Connect { engine, source })?;
-    {
-        let mut writing = writer.acquire().await.map_err(|source| OpenError::Connect { engine, source })?;
-        migrated(SQLITE.run(&mut *writing).await, engine)?;
-    }
-    let writer = Arc::new(writer);
+    let connect = |source| OpenError::Connect { engine, source };
+    let writer = Arc::new(Writer::open(writing, PATIENCE, Arc::clone(&commits)).await.map_err(connect)?);
+    migrated(SQLITE.run(&mut *writer.acquire().await.map_err(connect)?).await, engine)?;
     // A list of a thousand checks fits in: the engine and whoever takes its rows would wake each other for each row.
     let options = options.row_buffer_size(4096);
     let reader = SqlitePoolOptions::new()
@@ -169,7 +164,7 @@ async fn open_sqlite(path: &Path) -> Result<Db, OpenError> {
         .max_lifetime(None)
         .connect_with(options.pragma("cache_size", SQLITE_READER_CACHE).pragma("query_only", "on"))
         .await
-        .map_err(|source| OpenError::Connect { engine, source })?;
+        .map_err(connect)?;
     let file = File::open(path).map_err(|source| OpenError::File { path: path.to_owned(), source })?;
     let database =
         checkpoints::Database { reader: reader.clone(), writer: Arc::clone(&writer), file: Arc::new(file) };

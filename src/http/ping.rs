@@ -132,7 +132,7 @@ async fn take(app: &App, from: Caller, address: &str, request: Request) -> Respo
         exit_status,
         scheme: if from.https { "https" } else { "http" },
         remote_addr: Some(from.address.to_string().into()),
-        method: beginning(parts.method.as_str(), METHOD_CHARS).into(),
+        method: pings::logged(parts.method.as_str(), METHOD_CHARS),
         user_agent: user_agent(&parts.headers),
         body,
         received_at: app.clock.now(),
@@ -382,12 +382,7 @@ impl Query {
 
 fn user_agent(headers: &HeaderMap) -> Arc<str> {
     let bytes = headers.get(header::USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
-    beginning(&String::from_utf8_lossy(bytes), USER_AGENT_CHARS).into()
-}
-
-/// So many characters of a text, or all of it.
-fn beginning(text: &str, chars: usize) -> &str {
-    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
+    pings::logged(&String::from_utf8_lossy(bytes), USER_AGENT_CHARS)
 }
 
 #[cfg(test)]

@@ -105,6 +105,11 @@ pub async fn record(
     group::record(tx, plans, group, remembered.unwrap_or_default()).await
 }
 
+/// A text as the log keeps it: so many of its characters, or all.
+pub fn logged(text: &str, chars: usize) -> Arc<str> {
+    text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end]).into()
+}
+
 impl Ping {
     /// Whether it is a success by HTTP, which most checks take as it is.
     fn is_plain(&self) -> bool {

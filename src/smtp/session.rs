@@ -16,7 +16,7 @@ use crate::checks::{self, Signal};
 use crate::db;
 use crate::error::Error;
 use crate::mail::Report;
-use crate::pings::{Outcome, Ping, USER_AGENT_CHARS};
+use crate::pings::{self, Outcome, Ping, USER_AGENT_CHARS};
 use crate::recorder::Unavailable;
 
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -238,11 +238,7 @@ async fn deliver(app: &App, envelope: &Envelope, message: &[u8]) -> &'static str
             scheme: "email",
             remote_addr: None,
             method: "".into(),
-            user_agent: format!("Email from {sender}")
-                .chars()
-                .take(USER_AGENT_CHARS)
-                .collect::<String>()
-                .into(),
+            user_agent: pings::logged(&format!("Email from {sender}"), USER_AGENT_CHARS),
             body: message[..kept].to_vec(),
             received_at: app.clock.now(),
         };
